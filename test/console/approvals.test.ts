@@ -66,6 +66,8 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await panel.getByLabel('Comment').fill('A name only');
     await panel.getByRole('button', { name: 'Approve' }).click();
     await panel.getByText('ben approved: A name only').waitFor();
+    await page.keyboard.press('Escape'); // The panel has the focus of the button.
+    await panel.waitFor({ state: 'detached' });
     await eventually(() => stateOf(1)).toBe('approved');
     expect((await put('Core, renamed')).status).toBe(200);
   });

@@ -250,9 +250,9 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.keyboard.press('Escape');
     await follow(page, '/console/indices/BROAD?tab=constituents');
     await page.getByRole('grid', { name: 'constituents of BROAD' }).waitFor();
-    await page.getByRole('button', { name: 'Views', exact: true }).click();
-    await page.getByLabel('Part of the page').selectOption('constituents of BROAD');
+    await page.getByLabel('Columns of constituents of BROAD').click();
     await page.getByRole('button', { name: 'Pin to the dashboard' }).click();
+    await page.getByText('constituents of BROAD was pinned to the dashboard.').waitFor();
     await page.keyboard.press('Escape');
     await page.keyboard.press('Control+k');
     // Keys before the palette is loaded would go to the page.

@@ -7,6 +7,7 @@ import type {
   IdentifierSearch,
   IndexDocument,
   OverviewView,
+  PricesResponse,
   PreviewResponse,
   SweepView,
 } from '#clients/typescript/divisor.js';
@@ -59,7 +60,7 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     await service.ask('DELETE', '/indices/EMPTY');
   });
 
-  test('a month of events is a grid whose days lead to their list', async () => {
+  test('a month of events is a grid whose days list their events below it', async () => {
     const { page, service } = desk;
     const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective');
     const [first] = body.events;
@@ -71,8 +72,10 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     await day.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Month before' }).click();
     await day.click();
-    const list = page.getByRole('table', { name: 'events' });
+    const list = page.getByRole('table', { name: 'events of the day' });
     await eventually(() => list.getAttribute('aria-rowcount')).toBe(String(same.length + 1));
+    await page.getByRole('button', { name: 'Whole month' }).click();
+    await page.getByRole('table', { name: 'events of the month' }).waitFor();
   });
 
   test('a corporate action is compared with other sources side by side, and decided with their values', async () => {
@@ -155,6 +158,26 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     const text = await first.textContent();
     expect(text).toContain(largest!.sector);
     expect(text).toContain(`${largest!.close!.toFixed(2)} USD`);
+    // The order by the last year reads the prices of all, and fits a narrow window.
+    await page.setViewportSize({ width: 1024, height: 820 });
+    await page.getByRole('columnheader', { name: 'Last year' }).getByRole('button').click();
+    const cells = page.getByRole('grid', { name: 'names' }).locator('.name-year');
+    const returns = async () =>
+      (await cells.allTextContents()).map((year) => Number.parseFloat(year.replace('\u2212', '-')));
+    const priced = await Promise.all(
+      body.identifiers.map(async ({ identifier, end }) => {
+        const yearAgo = `${Number(end!.slice(0, 4)) - 1}${end!.slice(4)}`;
+        const window = `end=${end}&columns=CLOSE&adjust=total`;
+        const { body: all } = await service.ask<PricesResponse>('GET', `/data/prices/${identifier}?${window}`);
+        const { index, data } = all.prices;
+        const [from] = data[index.findLastIndex((date) => String(date) <= yearAgo)] ?? [];
+        return from === undefined ? -Infinity : 100 * (Number(data.at(-1)![0]) / Number(from) - 1);
+      }),
+    );
+    await eventually(async () => (await returns())[0]).toBeCloseTo(Math.max(...priced), 1);
+    const shown = await returns();
+    expect(shown).toEqual(shown.toSorted((a, b) => b - a));
+    await page.setViewportSize({ width: 1280, height: 820 });
   });
 
   test('a query is completed, answered with its rows and a chart by date, and kept in a history; an error is marked', async () => {

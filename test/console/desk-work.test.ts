@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { CompareView, IndexDocument, OverviewView } from '#clients/typescript/divisor.js';
+import type { CompareView, DataStore, IndexDocument, OverviewView } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { eventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { importPrices, openStockedDesk } from './stocked-desk.js';
@@ -268,8 +268,21 @@ describe.skipIf('why' in tried)('at a desk', () => {
 
   test('a store of closes alone makes a valid first index, shown by securities; the run of another store says what it needs', async () => {
     const { page, service, complaints } = desk;
-    await importPrices(desk, true);
+    await importPrices(desk);
+    // A page that is opened while the store loads is completed once it is served, with what was typed.
+    await page.route('**/data/stores', async (route) => {
+      const response = await route.fetch();
+      const { stores } = (await response.json()) as { stores: readonly DataStore[] };
+      await route.fulfill({ response, json: { stores: stores.map((store) => ({ ...store, active: false })) } });
+    });
     await page.goto(`${service.url()}/console/indices/new`);
+    await page.getByLabel('Name *').fill('Begun early');
+    expect(await page.getByLabel('Base date *').inputValue()).toBe('');
+    await page.unrouteAll({ behavior: 'wait' });
+    await service.ask('POST', '/data/stores/closes/activate');
+    await service.finished('load:closes');
+    await eventually(() => page.getByLabel('Base date *').inputValue()).toBe('2023-01-03');
+    expect(await page.getByLabel('Name *').inputValue()).toBe('Begun early');
     await page.getByLabel('Figures of the preview').waitFor();
     await page.getByRole('button', { name: 'Save the index' }).click();
     await page.getByRole('button', { name: /^Run INDEX-1/ }).click();
@@ -283,6 +296,12 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await follow(page, '/console/indices/CORE?tab=weights');
     await page.getByRole('application', { name: 'Largest constituents of CORE' }).waitFor();
     await page.getByRole('button', { name: 'Serve market' }).first().waitFor();
+    // A security of the run opens in the store of the run.
+    await follow(page, '/console/indices/CORE?tab=attribution');
+    await page.getByRole('grid', { name: 'attribution by security' }).getByRole('row').nth(1).click();
+    await page.getByLabel(/^Figures of /).waitFor();
+    await page.getByRole('application', { name: /^CLOSE of / }).waitFor();
+    expect(new URL(page.url()).searchParams.get('store')).toBe('market');
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(complaints).toEqual([]);
   });
@@ -294,6 +313,14 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await follow(page, '/console/indices/INDEX-1?tab=weights');
     await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
     await page.getByRole('link', { name: 'closes', exact: true }).waitFor();
+    // Securities of a store that is not served have pages, with the returns of the year to its last day.
+    await follow(page, '/console/data/stores/closes?tab=names');
+    const first = page.getByRole('grid', { name: 'names' }).getByRole('row').nth(1);
+    await first.click();
+    await page.getByRole('application', { name: /^CLOSE of / }).waitFor();
+    expect(page.url()).toMatch(/\/console\/names\/[^?]+\?store=closes$/);
+    await follow(page, '/console/indices/INDEX-1?tab=weights');
+    await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
     expect(await page.getByRole('button', { name: 'Serve closes' }).count()).toBe(0);
     expect((await service.ask<OverviewView>('GET', '/analytics/INDEX-1/overview')).body.stale).toBeNull();
     expect(complaints).toEqual([]);

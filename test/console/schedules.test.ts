@@ -151,6 +151,8 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByLabel('Add a step').selectOption('export');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('must be a time of day, HH:MM, as 18:30').first().waitFor();
+    const focused = () => page.evaluate('document.activeElement.innerText');
+    await eventually(focused).toContain('must be a time of day'); // The disabled button had the focus.
     await page.getByLabel('Begins at *').fill('18:15');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.waitForURL('**/console/schedules/evening');

@@ -36,12 +36,17 @@ export async function openStockedDesk(browser: Browser): Promise<Desk> {
 }
 
 /** Imports a store that contains only closes. */
-export async function importPrices(desk: Desk, activate: boolean): Promise<void> {
+export async function importPrices(desk: Desk): Promise<void> {
   const data = Array.from({ length: 700 }, (_, t) => new Date(Date.UTC(2022, 0, 3 + t)))
     .filter((day) => day.getUTCDay() % 6 !== 0)
     .flatMap((day, t) =>
       ['A', 'B', 'C'].map((name, k) => [name, day.toISOString().slice(0, 10), 100 + 10 * Math.sin((t * (k + 1)) / 30)]),
     );
   const market = { index: data.map((_, row) => row), columns: ['identifier', 'date', 'CLOSE'], data };
-  await desk.service.ask('POST', '/data/import', { store_id: 'closes', name: 'Closes', activate, tables: { market } });
+  await desk.service.ask('POST', '/data/import', {
+    store_id: 'closes',
+    name: 'Closes',
+    activate: false,
+    tables: { market },
+  });
 }

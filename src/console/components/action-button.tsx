@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks';
 import type { OnRefusal } from '../state/actions.js';
 import { useAsking } from '../state/refusals.js';
 import { Button, type ButtonProps } from './button.js';
@@ -13,9 +14,26 @@ interface ActionButtonProps extends Omit<ButtonProps, 'onClick'> {
 /** Button that sends a request; a refusal shows its reason below the button. */
 export function ActionButton({ act, about = '', ...button }: ActionButtonProps) {
   const { trouble, ask } = useAsking();
+  const pressed = useRef<HTMLElement | null>(null);
+  // The result may replace the button: the focus stays on the page.
+  useEffect(
+    () => () => {
+      if (pressed.current === null || document.activeElement !== pressed.current) return;
+      setTimeout(() => {
+        if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true });
+      });
+    },
+    [],
+  );
   return (
     <>
-      <Button {...button} onClick={() => void ask(about, act)} />
+      <Button
+        {...button}
+        onClick={({ currentTarget }) => {
+          pressed.current = currentTarget;
+          void ask(about, act);
+        }}
+      />
       {trouble !== null && (
         <div class="refused">
           <Problem trouble={trouble} />

@@ -1,6 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useOneAtATime } from '../state/one-at-a-time.js';
 import { may, type Scope } from '../state/principal.js';
 import { notifyChange } from '../state/resource.js';
@@ -110,10 +110,24 @@ export function Editor(props: EditorProps) {
           onResolve={(document) => void resolve(document).then((isSaved) => report(isSaved, document))}
         />
       )}
-      {trouble !== null && <Problem trouble={trouble} />}
+      {trouble !== null && <Refused trouble={trouble} />}
       {children(edited)}
       {isStored && versioned !== undefined && <VersionHistory {...versioned} onRestored={onReload} />}
     </Page>
+  );
+}
+
+/** Renders why a document was not saved. It takes the focus that the button loses when it is disabled. */
+function Refused({ trouble }: { readonly trouble: Trouble }) {
+  const own = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const active = document.activeElement;
+    if (active === null || active === document.body || active.matches(':disabled')) own.current?.focus();
+  }, [trouble]);
+  return (
+    <div ref={own} tabIndex={-1}>
+      <Problem trouble={trouble} />
+    </div>
   );
 }
 

@@ -22,8 +22,11 @@ export function Menu({ label, title, kind = 'plain', children }: MenuProps) {
         if (event.key !== 'Escape') return;
         current.open = false;
         current.querySelector('summary')?.focus();
-      } else if (!(event.target instanceof Node) || !current.querySelector('summary')?.contains(event.target))
+      } else if (!(event.target instanceof Node) || !current.querySelector('summary')?.contains(event.target)) {
+        const isChosen = current.contains(document.activeElement);
         current.open = false;
+        if (isChosen) current.querySelector('summary')?.focus();
+      }
     };
     addEventListener('click', close);
     addEventListener('keydown', close);

@@ -4,7 +4,9 @@ export const indexAddress = (id: string): string => `/console/indices/${encodeUR
 
 export const rebalanceAddress = (id: string, date: string): string => `${indexAddress(id)}/rebalances/${date}`;
 
-export const nameAddress = (identifier: string): string => `/console/names/${encodeURIComponent(identifier)}`;
+/** @param store one that is not the served one */
+export const nameAddress = (identifier: string, store?: string): string =>
+  `/console/names/${encodeURIComponent(identifier)}${store === undefined ? '' : `?store=${encodeURIComponent(store)}`}`;
 
 export const storeAddress = (id: string): string => `/console/data/stores/${encodeURIComponent(id)}`;
 

@@ -211,7 +211,7 @@ export function describeData(desk: () => Desk): void {
     await follow(page, '/console/data/stores/columns?tab=coverage');
     await page.getByLabel('Coverage of prices').getByText('of 2 expected').waitFor();
     await follow(page, '/console/data/stores/columns?tab=names');
-    await eventually(() => page.getByRole('table', { name: 'names' }).getAttribute('aria-rowcount')).toBe('3');
+    await eventually(() => page.getByRole('grid', { name: 'names' }).getAttribute('aria-rowcount')).toBe('3');
     expect(complaints).toEqual([]);
   });
 

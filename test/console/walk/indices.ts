@@ -168,8 +168,9 @@ export function describeIndices(desk: () => Desk): void {
       await page.getByText(there).first().waitFor();
     }
     await page.getByRole('link', { name: 'Rebalances', exact: true }).click();
-    await page.getByRole('columnheader', { name: 'Turnover' }).waitFor();
-    await page.getByRole('row').nth(1).click();
+    const rebalances = page.getByRole('grid', { name: 'rebalances of CORE' });
+    await rebalances.getByRole('columnheader', { name: 'Turnover' }).waitFor();
+    await rebalances.getByRole('row').nth(1).click();
     await page.getByRole('heading', { name: 'Before and after' }).waitFor();
     const path = new URL(page.url()).pathname.replace('/console/indices/CORE', '');
     const rebalance = await service.ask<{ constituents: number }>('GET', `/analytics/CORE${path}`);

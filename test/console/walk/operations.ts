@@ -58,10 +58,12 @@ export function describeOperations(desk: () => Desk): void {
     await follow(page, '/console/indices/CORE');
     // The chart moves until the figures above it are known.
     await page.getByLabel(/^Figures from/).waitFor();
-    const menu = page.getByLabel('Save or copy: Level of CORE');
+    const menu = page.getByLabel('Save, copy or pin: Level of CORE');
     await menu.click();
     await page.getByRole('button', { name: 'Copy values' }).click();
     await page.getByText(/^Copied [\d,]+ rows\.$/).waitFor();
+    // The menu is closed, and has the focus again.
+    await eventually(() => menu.evaluate((summary) => summary.matches(':focus'))).toBe(true);
     const { levels } = (await service.ask<LevelsView>('GET', '/analytics/CORE/levels')).body;
     const rows = (await page.evaluate<string>('navigator.clipboard.readText()'))
       .split('\n')

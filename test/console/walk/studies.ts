@@ -76,9 +76,12 @@ export function describeStudies(desk: () => Desk): void {
     const steps = await page.getByRole('table', { name: 'bounds relaxed by one step' }).textContent();
     expect(steps).toContain(`${gained} bps`);
     expect(steps).toContain('5.00% → 6.00%');
-    expect(await page.getByRole('table', { name: 'binding constraints' }).textContent()).toContain(
-      'Position bounds, upper, ',
-    );
+    const labels = body.binding.map((row) => row?.['label'] ?? '');
+    const bound = labels
+      .find((label) => label.startsWith('PositionBounds'))!
+      .split(':')
+      .at(-1)!;
+    await page.getByRole('row', { name: new RegExp(`^Position bounds ${bound} upper`) }).waitFor();
     await page.getByText('No model of expected returns was selected').waitFor();
     for (const { sentence } of [...body.sensitivities!, ...body.constraint_costs!])
       expect(
@@ -87,6 +90,11 @@ export function describeStudies(desk: () => Desk): void {
           .filter({ hasText: sentence.split(']').at(-1)! })
           .count(),
       ).toBeGreaterThan(0);
+    // The result is saved as an index by the form that derives one.
+    await page.getByRole('link', { name: 'Save as an index' }).click();
+    await eventually(() => page.evaluate(`document.activeElement.closest('section')?.getAttribute('aria-label')`)).toBe(
+      'Derive an index',
+    );
     expect(complaints).toEqual([]);
   });
 

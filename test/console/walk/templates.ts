@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { follow, type Desk } from '../desk.js';
+import { eventually, follow, type Desk } from '../desk.js';
 
 /** Tests a published methodology from the gallery. */
 export function describeTemplates(desk: () => Desk): void {
@@ -25,6 +25,8 @@ export function describeTemplates(desk: () => Desk): void {
     await page.getByText('This index requires LOW-VOLATILITY-PARENT.').waitFor();
     await page.getByRole('button', { name: 'Store LOW-VOLATILITY-PARENT' }).click();
     await page.getByText('This index requires').waitFor({ state: 'detached' });
+    // The pressed button is gone; the focus is on the page.
+    await eventually(() => page.evaluate('document.activeElement.id')).toBe('main');
     await page.getByRole('button', { name: 'Save the index' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
     const stored = await Promise.all(['', '-PARENT'].map((end) => service.ask('GET', `/indices/LOW-VOLATILITY${end}`)));

@@ -147,7 +147,7 @@ test('a mapping is needed for whatever a plain table is not, duplicates and zero
 test('scales are round, spread evenly, and cover what they show', () => {
   expect(logSplits(8, 1200)).toEqual([10, 20, 50, 100, 200, 500, 1000]);
   expect(logSplits(90, 140).every((value) => value >= 90 && value <= 140)).toBe(true);
-  expect(axisTexts([0, 0.005, 0.01], PERCENT)).toEqual(['0.0%', '0.5%', '1.0%']);
+  expect([0.005, 0.025].flatMap((step) => axisTexts([0, step], PERCENT))).toEqual(['0.0%', '0.5%', '0.0%', '2.5%']);
   expect(spread(1000, 3)).toEqual([0, 500, 999]);
   const dates = ['2024-01-02', '2024-01-03', '2024-01-05'];
   expect(limitToRange(dates, { from: '2024-01-03', to: '2024-01-04' })).toEqual([1, 1]);

@@ -130,11 +130,11 @@ test('a file that keeps its name is memory of another process, too, with room fo
 
 /** A separate process that requests large memory from the GNU library in addition to other memory. */
 const AMONG_OTHERS = `
-  import { ALONE_BYTES, limitMemory, openPagedFile, findPagedFile, panelMemory } from '#kernels/memory/paged-memory.js';
+  import { ALONE_BYTES, limitMemory, openPagedFile, findPagedFile, allocatePanels } from '#kernels/memory/paged-memory.js';
   import { readdirSync, writeFileSync } from 'node:fs';
   const folder = process.argv[1];
   limitMemory({ panelBytes: 1, folder, keepsNames: true });
-  const made = panelMemory(ALONE_BYTES);
+  const made = allocatePanels(ALONE_BYTES);
   const names = readdirSync(folder).length;
   writeFileSync(folder + '/other', Buffer.alloc(ALONE_BYTES));
   const file = { path: folder + '/other', before: 4096 - 16, bytes: 2 ** 20 };

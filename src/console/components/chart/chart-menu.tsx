@@ -34,7 +34,7 @@ export function ChartMenu({ label, drawn }: ChartMenuProps) {
     );
   };
   return (
-    <Menu label={`Save or copy: ${label}`} title={<Icon name="more" />} kind="bare">
+    <Menu label={`Save, copy or pin: ${label}`} title={<Icon name="more" />} kind="bare">
       <li>
         <button type="button" onClick={copy}>
           Copy values

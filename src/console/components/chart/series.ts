@@ -142,7 +142,10 @@ export function axisTexts(splits: readonly (number | null)[], { of }: Unit): str
   const scale = of === 'percent' ? 100 : 1;
   const known = splits.filter((value) => value !== null);
   const step = Math.abs((known[1] ?? 1) - (known[0] ?? 0)) * scale || 1;
-  const digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)));
+  const least = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+  // A step of 2.5 needs one more than its size has.
+  const isWhole = (digits: number) => Math.abs(((step * 10 ** digits + 0.5) % 1) - 0.5) < 1e-6;
+  const digits = Math.min(6, isWhole(least) || !isWhole(least + 1) ? least : least + 1);
   return splits.map((value) =>
     value === null ? '' : of === 'percent' ? percent(value, digits) : decimal(value, digits),
   );

@@ -37,7 +37,7 @@ export function ListRow({ id, isDragged, onDrop, children, ...head }: ListRowPro
   return (
     <li
       id={id}
-      class={isDragged ? 'row is-dragged' : 'row'}
+      class={`row${isDragged ? ' is-dragged' : ''}${head.isFolded ? ' is-folded' : ''}`}
       tabIndex={id === undefined ? undefined : -1}
       onDragOver={(event) => event.preventDefault()}
       onDrop={onDrop}

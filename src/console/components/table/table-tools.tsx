@@ -1,4 +1,5 @@
 import { copyText } from '../../state/clipboard.js';
+import { partName } from '../../state/part.js';
 import { PLAIN, type TableLayout } from '../../state/table-layouts.js';
 import { count, countValues } from '../../words/numbers.js';
 import { Button } from '../button.js';
@@ -60,6 +61,7 @@ export function TableTools<R>(props: TableToolsProps<R>) {
 
 /** Renders the choice of columns and their order, and of groups and filters. */
 function Arrangement<R>({
+  label,
   columns,
   rows,
   model,
@@ -142,6 +144,11 @@ function Arrangement<R>({
           );
         })}
       </ul>
+      <Button
+        onClick={() => void import('../../state/dashboard.js').then(({ pinPart }) => pinPart(partName(label), 2))}
+      >
+        Pin to the dashboard
+      </Button>
       <Button disabled={JSON.stringify(layout) === JSON.stringify(PLAIN)} onClick={() => onLayout(PLAIN)}>
         Reset the columns
       </Button>

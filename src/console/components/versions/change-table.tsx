@@ -1,7 +1,7 @@
 import type { DocumentChange } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { pathOfPointer, pathWords } from '../../words/labels.js';
-import type { Json, JsonObject } from '../../words/paths.js';
+import { isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import './versions.css';
 
 interface ChangeTableProps {
@@ -26,6 +26,32 @@ export function ChangeTable({ label, changes, document }: ChangeTableProps) {
       ))}
     </WrittenTable>
   );
+}
+
+/** Renders the fields of a document that have a value. */
+export function FieldTable({ label, document }: { readonly label: string; readonly document: JsonObject }) {
+  return (
+    <WrittenTable label={label} heads={['Field', 'Value']}>
+      {fieldsOf(document, []).map(({ path, value }) => (
+        <tr key={path.join('/')}>
+          <th scope="row" title={path.join('.')}>
+            {pathWords(path, document)}
+          </th>
+          <td>
+            <Value value={value} />
+          </td>
+        </tr>
+      ))}
+    </WrittenTable>
+  );
+}
+
+function fieldsOf(value: Json, path: Path): readonly { readonly path: Path; readonly value: Json }[] {
+  if (isObject(value)) return Object.entries(value).flatMap(([name, own]) => fieldsOf(own ?? null, [...path, name]));
+  if (!Array.isArray(value)) return value === null ? [] : [{ path, value }];
+  const list = value as readonly Json[];
+  if (!list.some(isObject)) return list.length === 0 ? [] : [{ path, value: list.map(String).join(', ') }];
+  return list.flatMap((own, at) => fieldsOf(own, [...path, at]));
 }
 
 interface SentencesProps {

@@ -149,7 +149,8 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
   );
 }
 
-function Document({ of, version }: { readonly of: Versioned; readonly version: number }) {
+/** Renders the document at a version as JSON, once it is opened. */
+export function Document({ of, version }: { readonly of: Versioned; readonly version: number }) {
   const [isOpen, setOpen] = useState(false);
   const document = useResource(isOpen ? `version ${of.kind} ${of.id} ${version}` : null, (signal) =>
     readVersion(of, version, signal),

@@ -3,13 +3,14 @@ import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { moment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
 import { Badge, type Kind } from '../badge.js';
-import { JsonDocument } from '../json-document.js';
 import { Section } from '../page.js';
 import { Table } from '../table/table.js';
 import type { Column } from '../table/columns.js';
 import { Answered } from '../wait.js';
-import { Difference } from './difference.js';
+import { FieldTable } from './change-table.js';
+import { Difference, Document } from './difference.js';
 import { listVersions, readVersion, type Versioned, type VersionsProps } from './families.js';
 import './versions.css';
 
@@ -88,8 +89,9 @@ function OnlyVersion({ of, version }: { readonly of: Versioned; readonly version
     <>
       <p class="quiet">A comparison is available after the second version.</p>
       {read.data !== undefined && (
-        <Section title={`Version ${version}`} aside="as it is stored">
-          <JsonDocument label={`Version ${version} of ${of.id}`} value={read.data} />
+        <Section title={`Version ${version}`} aside="all fields with a value">
+          <FieldTable label={`Version ${version} of ${of.id}`} document={read.data as JsonObject} />
+          <Document of={of} version={version!} />
         </Section>
       )}
     </>

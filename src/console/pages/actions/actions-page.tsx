@@ -73,6 +73,7 @@ export function ActionsPage() {
               chosen={chosen}
               open={open}
               last={last}
+              from={asked ?? firstOf(span, last)}
               isComing={span === 'usual' || span === 'next'}
             />
             {total > actions.length && (
@@ -158,11 +159,13 @@ function Counts({ actions, last }: CountsProps) {
 interface ListedProps extends CountsProps {
   readonly chosen: string;
   readonly open: string | null;
+  /** First listed ex-date. */
+  readonly from: string;
   /** True if the next ones come first. */
   readonly isComing: boolean;
 }
 
-function Listed({ actions, chosen, open, last, isComing }: ListedProps) {
+function Listed({ actions, chosen, open, last, from, isComing }: ListedProps) {
   const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = actions.filter(
     ({ state, flags }) => chosen === 'all' || (chosen === 'flagged' ? flags.length > 0 : state === chosen),
@@ -170,17 +173,17 @@ function Listed({ actions, chosen, open, last, isComing }: ListedProps) {
   if (rows.length === 0)
     return (
       <EmptyState
-        title={actions.length === 0 ? 'No corporate action in these weeks' : 'No action in this state'}
+        title={actions.length === 0 ? `No corporate action from ${from} on` : 'No action in this state'}
         action={
-          last !== null && (
+          last !== null &&
+          from > daysBefore(last, YEAR_DAYS) && (
             <Button onClick={() => setParameters({ from: daysBefore(last, YEAR_DAYS), state: null })}>
               Show the last year
             </Button>
           )
         }
       >
-        The desk lists actions of the served store from 10 days before its last session to 90 days after it. Each is
-        confirmed or rejected before it takes effect.
+        Actions come with the files of the data store. Each is confirmed or rejected here before it takes effect.
       </EmptyState>
     );
   const keys = selected.filter((key) => rows.some(({ action_id: id }) => id === key));

@@ -93,6 +93,7 @@ function Decision({ approval: { approval_id: id, state, history } }: { readonly 
       say('good', `Approval ${id} ${done}.`);
       setComment('');
       notifyChange();
+      document.querySelector<HTMLElement>('.side-panel')?.focus(); // The button that had the focus goes.
     }, onRefusal);
   const isOpen = state === 'pending' || state === 'approved';
   const isOwn = principal.value?.key_id === history[0]?.key_id;

@@ -1,4 +1,5 @@
 import type { EventsView } from '#clients/typescript/divisor.js';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Choice, Select } from '../../components/choice.js';
@@ -18,7 +19,7 @@ import { say } from '../../state/toasts.js';
 import { closuresAddress, indexAddress } from '../../words/addresses.js';
 import { monthsBefore, weekday } from '../../words/dates.js';
 import { count, countValues } from '../../words/numbers.js';
-import { EVENT_KINDS, KINDS_OF_BADGES, type EventKind } from './event-kinds.js';
+import { EVENT_KINDS, KINDS_OF_BADGES, wordsOf, type EventKind } from './event-kinds.js';
 import { MonthGrid, today } from './month-grid.js';
 import './calendar.css';
 
@@ -27,6 +28,7 @@ export function CalendarPage() {
   const kinds = EVENT_KINDS.filter((kind) => parameter('kinds')?.split(',').includes(kind));
   const index = parameter('index');
   const month = parameter('month');
+  const day = parameter('day');
   const view = parameter('view') === 'list' ? 'list' : 'month';
   const own = { ...(kinds.length === 0 ? {} : { kinds }), ...(index === null ? {} : { index_ids: [index] }) };
   // The month is shown from its first day on.
@@ -56,9 +58,13 @@ export function CalendarPage() {
       <Answered resource={events} what="the events">
         {({ events: all, events_total: total, from: first, to: last }) => (
           <>
-            {view === 'month' && <MonthGrid month={month ?? first.slice(0, 7)} events={all} from={first} to={last} />}
+            {view === 'month' && (
+              <MonthGrid month={month ?? first.slice(0, 7)} day={day} events={all} from={first} to={last} />
+            )}
             {view === 'month' && <Legend />}
-            {view === 'month' && <Agenda month={month ?? first.slice(0, 7)} events={all} exchanges={exchanges} />}
+            {view === 'month' && (
+              <Agenda month={month ?? first.slice(0, 7)} day={day} events={all} exchanges={exchanges} />
+            )}
             {view === 'list' && (
               <Table
                 label="events"
@@ -98,26 +104,42 @@ function firstOf(from: string | null, month: string | null): string {
 /** Months after the first date whose events are known completely. */
 const LATER_MONTHS = 11;
 
-/** Events of the month as a table, which a telephone has room for. */
-function Agenda({ month, events, exchanges }: AgendaProps) {
-  const rows = events.filter(({ date }) => date.startsWith(month));
+/** Events of the month or of the selected day as a table, which a telephone has room for. */
+function Agenda({ month, day, events, exchanges }: AgendaProps) {
+  const rows = events.filter(({ date }) => (day === null ? date.startsWith(month) : date === day));
+  const own = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (day !== null) own.current?.scrollIntoView({ block: 'nearest' });
+  }, [day]);
   return (
-    <Section title="Events of the month" aside={countValues(rows.length, 'event')}>
-      <Table
-        label="events of the month"
-        columns={columnsOf(exchanges)}
-        rows={rows}
-        keyOf={keyOf}
-        height={420}
-        empty="No event in this month."
-      />
-    </Section>
+    <div ref={own}>
+      <Section
+        title={day === null ? 'Events of the month' : `Events of ${day}`}
+        aside={
+          <>
+            {countValues(rows.length, 'event')}
+            {day !== null && <Button onClick={() => setParameters({ day: null })}>Whole month</Button>}
+          </>
+        }
+      >
+        <Table
+          label={`events of the ${day === null ? 'month' : 'day'}`}
+          columns={columnsOf(exchanges).slice(day === null ? 0 : 1)}
+          rows={rows}
+          keyOf={keyOf}
+          height={420}
+          empty={`No event ${day === null ? 'in this month' : 'on this day'}.`}
+        />
+      </Section>
+    </div>
   );
 }
 
 interface AgendaProps {
   /** YYYY-MM. */
   readonly month: string;
+  /** Selected day. */
+  readonly day: string | null;
   readonly events: readonly Event[];
   readonly exchanges: ReadonlyMap<string, string>;
 }
@@ -230,7 +252,7 @@ const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Even
   {
     id: 'date',
     title: 'Date',
-    width: 132,
+    width: 124,
     value: ({ date }) => date,
     show: ({ date }) => (
       <>
@@ -242,13 +264,16 @@ const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Even
     id: 'kind',
     title: 'Kind',
     width: 120,
+    priority: 3,
     value: ({ kind }) => kind,
     show: ({ kind }) => <Badge kind={KINDS_OF_BADGES[kind]}>{kind}</Badge>,
   },
   {
     id: 'of',
-    title: 'Index or exchange',
-    width: 130,
+    title: 'Subject',
+    help: 'Index, or exchange of a holiday or closure',
+    width: 104,
+    ideal: 130,
     grow: 1,
     value: ({ index_id: id, calendar }) => id ?? calendar,
     show: ({ index_id: id, calendar }) =>
@@ -263,10 +288,10 @@ const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Even
   {
     id: 'summary',
     title: 'Event',
-    width: 200,
+    width: 150,
     grow: 3,
     priority: 2,
-    value: ({ summary }) => summary,
-    show: ({ summary }) => <span title={summary}>{summary}</span>,
+    value: wordsOf,
+    show: (event) => <span title={event.summary}>{wordsOf(event)}</span>,
   },
 ];

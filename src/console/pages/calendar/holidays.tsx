@@ -7,7 +7,7 @@ import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { weekday } from '../../words/dates.js';
-import { KINDS_OF_BADGES } from './event-kinds.js';
+import { KINDS_OF_BADGES, wordsOf } from './event-kinds.js';
 
 type Event = EventsView['events'][number];
 
@@ -40,14 +40,24 @@ export function Holidays({ code }: { readonly code: string }) {
 }
 
 const COLUMNS: readonly Column<Event>[] = [
-  { id: 'date', title: 'Date', width: 104, value: ({ date }) => date },
-  { id: 'day', title: 'Day', width: 64, value: ({ date }) => weekday(date) },
+  {
+    id: 'date',
+    title: 'Date',
+    width: 124,
+    value: ({ date }) => date,
+    show: ({ date }) => (
+      <>
+        {date} <span class="quiet">{weekday(date)}</span>
+      </>
+    ),
+  },
   {
     id: 'kind',
     title: 'Kind',
-    width: 100,
+    width: 84,
+    priority: 2,
     value: ({ kind }) => kind,
     show: ({ kind }) => <Badge kind={KINDS_OF_BADGES[kind]}>{kind}</Badge>,
   },
-  { id: 'summary', title: 'Event', width: 200, grow: 3, value: ({ summary }) => summary },
+  { id: 'summary', title: 'Event', width: 140, grow: 3, value: wordsOf },
 ];

@@ -4,13 +4,15 @@ import { Icon } from '../../components/icon.js';
 import { setParameters } from '../../state/place.js';
 import { monthsBefore } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
-import { KINDS_OF_BADGES } from './event-kinds.js';
+import { KINDS_OF_BADGES, wordsOf } from './event-kinds.js';
 
 type Event = EventsView['events'][number];
 
 interface MonthGridProps {
   /** YYYY-MM. */
   readonly month: string;
+  /** Selected day. */
+  readonly day: string | null;
   readonly events: readonly Event[];
   /** First and last date of the events. */
   readonly from: string;
@@ -26,15 +28,15 @@ const MONTH_NAME = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'nume
 /** Maximum number of events named per day; others are counted. */
 const NAMED_MAX = 3;
 
-/** Renders a month of events: a week a row, from Monday to Sunday. A day with events opens their list. */
-export function MonthGrid({ month, events, from, to }: MonthGridProps) {
+/** Renders a month of events: a week a row, from Monday to Sunday. A day with events lists them below the month. */
+export function MonthGrid({ month, day, events, from, to }: MonthGridProps) {
   const byDay = new Map<string, Event[]>();
   for (const event of events) byDay.set(event.date, [...(byDay.get(event.date) ?? []), event]);
   const name = MONTH_NAME.format(new Date(`${month}-01`));
   const go = (months: number) => {
     const next = monthsBefore(`${month}-01`, -months).slice(0, 7);
     const isKnown = next >= from.slice(0, 7) && next <= to.slice(0, 7);
-    setParameters({ month: next, ...(isKnown ? {} : { from: `${next}-01` }) });
+    setParameters({ month: next, day: null, ...(isKnown ? {} : { from: `${next}-01` }) });
   };
   return (
     <div class="month">
@@ -52,7 +54,7 @@ export function MonthGrid({ month, events, from, to }: MonthGridProps) {
         </Button>
         <Button
           disabled={month === today().slice(0, 7)}
-          onClick={() => setParameters({ month: null, from: null })}
+          onClick={() => setParameters({ month: null, from: null, day: null })}
           title={today()}
         >
           Today
@@ -72,7 +74,13 @@ export function MonthGrid({ month, events, from, to }: MonthGridProps) {
           {weeksOf(month).map((week) => (
             <tr key={week[0]}>
               {week.map((date) => (
-                <Day key={date} date={date} isOther={!date.startsWith(month)} events={byDay.get(date) ?? []} />
+                <Day
+                  key={date}
+                  date={date}
+                  isOther={!date.startsWith(month)}
+                  isSelected={date === day}
+                  events={byDay.get(date) ?? []}
+                />
               ))}
             </tr>
           ))}
@@ -86,10 +94,11 @@ interface DayProps {
   readonly date: string;
   /** True for a day of an adjacent month. */
   readonly isOther: boolean;
+  readonly isSelected: boolean;
   readonly events: readonly Event[];
 }
 
-function Day({ date, isOther, events }: DayProps) {
+function Day({ date, isOther, isSelected, events }: DayProps) {
   const number = Number(date.slice(8));
   const isToday = date === today();
   const shown = events.slice(0, NAMED_MAX);
@@ -101,7 +110,8 @@ function Day({ date, isOther, events }: DayProps) {
         <button
           type="button"
           title={events.map(({ summary }) => summary).join('\n')}
-          onClick={() => setParameters({ view: 'list', 'events.q': date })}
+          aria-pressed={isSelected}
+          onClick={() => setParameters({ day: isSelected ? null : date })}
         >
           <span class="unseen">
             {date}: {countValues(events.length, 'event')}
@@ -115,7 +125,7 @@ function Day({ date, isOther, events }: DayProps) {
                 </>
               ) : (
                 <>
-                  <span class="month-kind">{event.kind}</span> {event.index_id}
+                  {event.index_id} <span class="month-kind">{event.kind}</span>
                 </>
               )}
             </span>
@@ -126,10 +136,6 @@ function Day({ date, isOther, events }: DayProps) {
     </td>
   );
 }
-
-/** Returns the summary of an event without its calendar: the name of a holiday, the hours of a half day. */
-const wordsOf = ({ calendar, summary }: Event): string =>
-  summary.startsWith(`${calendar}: `) ? summary.slice(`${calendar}: `.length) : summary;
 
 const DAY_MS = 86_400_000;
 

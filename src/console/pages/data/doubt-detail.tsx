@@ -58,6 +58,9 @@ interface DoubtDetailProps {
   onChoose(isIn: boolean): void;
 }
 
+/** The store unless it is served, as part of an address. */
+export const otherStore = ({ active, store_id: id }: DataStore): string | undefined => (active ? undefined : id);
+
 /** One data warning: its message, the prices around it, its evidence and the proposed repair. */
 export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailProps) {
   const { message, evidence, repair, confidence, identifier } = doubt;
@@ -84,7 +87,7 @@ export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailPro
         </label>
       )}
       <p>
-        {store.active && <a href={nameAddress(identifier)}>Everything for {identifier}</a>}
+        <a href={nameAddress(identifier, otherStore(store))}>Everything for {identifier}</a>
         {!store.managed && (
           <>
             {' '}
@@ -121,7 +124,9 @@ export function DoubtChart({ doubt, store }: Pick<DoubtDetailProps, 'doubt' | 's
       resource={prices}
       what={store.active ? `the prices of ${identifier}` : `the prices of ${identifier} (the store is being read)`}
     >
-      {(view) => <Prices view={view} date={date} repair={repair} />}
+      {(view) => (
+        <Prices view={view} date={date} repair={repair} address={nameAddress(identifier, otherStore(store))} />
+      )}
     </Answered>
   );
 }
@@ -130,9 +135,11 @@ interface PricesProps {
   readonly view: PricesResponse;
   readonly date: string;
   readonly repair: DataRepair | null;
+  /** Address of the page of the security. */
+  readonly address: string;
 }
 
-function Prices({ view, date, repair }: PricesProps) {
+function Prices({ view, date, repair, address }: PricesProps) {
   const { index, data } = view.prices;
   const dates = useMemo(() => index.map(String), [view]);
   const lines = useMemo(() => {
@@ -143,7 +150,7 @@ function Prices({ view, date, repair }: PricesProps) {
       ? [stored]
       : [stored, { id: 'repaired', label: 'with the repair', values: mended, colour: 2, isDashed: true }];
   }, [view, repair]);
-  const marks = useMemo(() => [{ date, label: 'the suspect day', address: nameAddress(view.identifier) }], [date]);
+  const marks = useMemo(() => [{ date, label: 'the suspect day', address }], [date, address]);
   return (
     <div class="doubt-chart">
       <Chart

@@ -16,7 +16,7 @@ import { say } from '../../state/toasts.js';
 import { nameAddress, storeAddress } from '../../words/addresses.js';
 import { count, countValues, percent } from '../../words/numbers.js';
 import { CAUSES, DoubtCauses } from './doubt-causes.js';
-import { DoubtDetail, repairText } from './doubt-detail.js';
+import { DoubtDetail, otherStore, repairText } from './doubt-detail.js';
 
 /** Probable errors in a store, each with its evidence; selected repairs are written into a new store. */
 export function Doubts({ store }: { readonly store: DataStore }) {
@@ -93,7 +93,7 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
       <Table
         label="doubts"
         name="doubts"
-        columns={columnsOf(chosen, choose, store.active)}
+        columns={columnsOf(chosen, choose, otherStore(store)).slice(repairable.length === 0 ? 1 : 0)}
         rows={cause === null ? doubts : doubts.filter(({ kind }) => kind === cause)}
         keyOf={({ id }) => id}
         onOpen={({ id }) => setParameters({ doubt: id })}
@@ -150,7 +150,7 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
 function columnsOf(
   chosen: ReadonlySet<string>,
   choose: (ids: readonly string[], isIn: boolean) => void,
-  isServed: boolean,
+  store: string | undefined,
 ): readonly Column<DataDoubt>[] {
   return [
     {
@@ -175,7 +175,7 @@ function columnsOf(
       title: 'Security',
       width: 96,
       value: ({ identifier }) => identifier,
-      show: ({ identifier }) => (isServed ? <a href={nameAddress(identifier)}>{identifier}</a> : identifier),
+      show: ({ identifier }) => <a href={nameAddress(identifier, store)}>{identifier}</a>,
     },
     { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
     {

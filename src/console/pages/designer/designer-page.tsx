@@ -1,5 +1,5 @@
 import type { RuleTypes } from '#clients/typescript/divisor.js';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
 import { FormulaTerms, type Terms } from '../../components/form/formula-terms.js';
@@ -30,6 +30,7 @@ import {
   leftDraft,
   newDocument,
   withChanges,
+  withServed,
   WorkshopContext,
   type Draft,
 } from './draft.js';
@@ -48,8 +49,13 @@ export function DesignerPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const beneath = id === null ? parameter('beneath') : null;
   const template = id === null ? parameter('template') : null;
+  // A new index begins with the dates and fields of the served store: it is opened again once there is one.
+  const stores = useResource(id === null ? 'stores' : null, (signal) => service.value.call('listStores', { signal }));
+  const wasServed = useRef(false);
+  wasServed.current ||= stores.data?.stores.some(({ active }) => active) === true;
+  const isKnown = id !== null || (stores.data ?? stores.trouble) !== undefined;
   const opened = useResource(
-    `designer ${id} ${beneath} ${template} ${parameter('id')}`,
+    isKnown ? `designer ${id} ${beneath} ${template} ${parameter('id')} ${wasServed.current}` : null,
     (signal) => {
       if (id !== null) return storedIndex(id, signal);
       if (template !== null) return fromTemplate(template, parameter('id'), signal);
@@ -209,7 +215,10 @@ function useDraft(opened: Opened): Drafted {
   const base = isStored ? first : {};
   const written = useAddressed('draft');
   const isBegunElsewhere = parameter('template') !== null;
-  const found = useMemo(() => withChanges(base, written.text) ?? (isBegunElsewhere ? null : leftDraft(id)), []);
+  const found = useMemo(() => {
+    const own = withChanges(base, written.text) ?? (isBegunElsewhere ? null : leftDraft(id));
+    return own === null || isStored ? own : withServed(own, first);
+  }, []);
   const keep = (next: JsonObject) => {
     const isChanged = !isSame(next, first);
     keepDraft(id, isChanged ? next : null);

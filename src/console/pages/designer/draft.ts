@@ -147,6 +147,17 @@ export const newDocument = (taken: ReadonlySet<string>, { start, fields, store }
   };
 };
 
+const OF_STORE = ['base_date', 'pipeline', 'store_id'] as const;
+
+/** Returns a draft that was begun before a store was served with what a new index takes from the store. */
+export function withServed(draft: JsonObject, first: JsonObject): JsonObject {
+  if (draft['base_date'] !== '') return draft;
+  const bare = newDocument(new Set(), { start: null, fields: [], store: null });
+  const isUntouched = (name: string) => JSON.stringify(draft[name]) === JSON.stringify(bare[name]);
+  const taken = OF_STORE.filter((name) => first[name] !== undefined && isUntouched(name));
+  return { ...draft, ...Object.fromEntries(taken.map((name) => [name, first[name]])) };
+}
+
 const FIRST: JsonObject = {
   id: '',
   name: '',

@@ -3,16 +3,18 @@ import { Icon } from '../../components/icon.js';
 
 interface FoldProps {
   readonly isFolded: boolean;
+  /** Content of the strip. Default: the preview. */
+  readonly of?: string;
   onFold(isFolded: boolean): void;
 }
 
 /** Renders the button of a narrow window that folds the strip to its bar. */
-export const Fold = ({ isFolded, onFold }: FoldProps) => (
+export const Fold = ({ isFolded, of = 'the preview', onFold }: FoldProps) => (
   <span class="live-fold">
     <Button
       kind="bare"
       aria-expanded={!isFolded}
-      aria-label={isFolded ? 'Show the preview' : 'Hide the preview'}
+      aria-label={isFolded ? `Show ${of}` : `Hide ${of}`}
       onClick={() => onFold(!isFolded)}
     >
       <Icon name={isFolded ? 'up' : 'down'} />

@@ -189,8 +189,8 @@ const judgements: Register<Judgement> = {
   searchIn: ({ schedule_id: schedule, date, author, check, index_id: index, identifier, reason }) =>
     `${schedule} ${date} ${author} ${check ?? ''} ${index ?? ''} ${identifier ?? ''} ${reason ?? ''}`,
   columns: [
-    { id: 'at', title: 'Decided', width: 176, priority: 4, value: ({ at }) => at, show: ({ at }) => moment(at) },
-    { id: 'author', title: 'Author', width: 90, priority: 3, value: ({ author }) => author },
+    { id: 'at', title: 'Decided', width: 176, priority: 3, value: ({ at }) => at, show: ({ at }) => moment(at) },
+    { id: 'author', title: 'Author', width: 84, value: ({ author }) => author },
     { id: 'action', title: 'Decision', width: 140, value: ({ action }) => DECISION_WORDS[action] },
     { id: 'schedule', title: 'Schedule', width: 100, priority: 5, value: (row) => row.schedule_id },
     { id: 'date', title: 'Session', width: 104, value: ({ date }) => date },
@@ -264,12 +264,12 @@ const audit: Register<AuditEntry> = {
   groupOf: ({ kind }) => kindText(kind),
   actions: (range) => <Button onClick={() => void attempt(() => saveExtract(range))}>Download the extract</Button>,
   columns: [
-    numeric({ id: 'seq', title: 'No.', width: 72, of: ({ seq }) => seq, write: count }),
+    numeric({ id: 'seq', title: 'No.', width: 72, priority: 3, of: ({ seq }) => seq, write: count }),
     { id: 'at', title: 'Time', width: 176, priority: 2, value: ({ at }) => at, show: ({ at }) => moment(at) },
-    { id: 'author', title: 'Author', width: 96, priority: 3, value: ({ author }) => author },
-    { id: 'action', title: 'Action', width: 96, value: ({ action }) => action },
-    { id: 'kind', title: 'Document', width: 116, value: ({ kind }) => kindText(kind) },
-    { id: 'id', title: 'Id', width: 120, grow: 2, priority: 2, value: ({ kind, id }) => idText(kind, id) },
+    { id: 'author', title: 'Author', width: 68, ideal: 96, value: ({ author }) => author },
+    { id: 'action', title: 'Action', width: 76, ideal: 96, value: ({ action }) => action },
+    { id: 'kind', title: 'Document', width: 100, ideal: 116, value: ({ kind }) => kindText(kind) },
+    { id: 'id', title: 'Id', width: 90, ideal: 120, grow: 2, value: ({ kind, id }) => idText(kind, id) },
     { id: 'version', title: 'Version', width: 76, align: 'right', priority: 5, value: ({ version }) => version },
     { id: 'note', title: 'Note', width: 120, grow: 3, priority: 4, value: ({ note }) => note ?? '' },
   ],

@@ -16,10 +16,10 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
 import { dayNumber, monthsBefore } from '../../words/dates.js';
-import { nameAddress } from '../../words/addresses.js';
 import { Exits } from './exits.js';
 import { actionValue } from '../../words/actions.js';
 import { count, decimal, figure, formatMoney, percent } from '../../words/numbers.js';
+import { useNameAddress } from './use-name-address.js';
 
 interface ActionsProps {
   readonly id: string;
@@ -75,6 +75,7 @@ function ActionTable({
   const coming = actions.filter(({ state }) => state === 'coming').length;
   const names = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
   const facts = useNames(names, asOf);
+  const addressOfName = useNameAddress();
   const columns = useMemo(() => columnsOf((name) => facts.get(name)?.currency ?? null), [facts]);
   return (
     <Section
@@ -91,6 +92,7 @@ function ActionTable({
       {total > actions.length && (
         <p class="quiet">The latest {count(actions.length)} are shown; a range of dates shows others.</p>
       )}
+      {actions.length > 0 && <Kinds actions={actions} />}
       <Decisions actions={actions} asOf={asOf} />
       <Table
         label={`corporate actions of ${id}`}
@@ -98,7 +100,7 @@ function ActionTable({
         columns={columns}
         rows={actions}
         keyOf={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
-        addressOf={({ identifier }) => nameAddress(identifier)}
+        addressOf={({ identifier }) => addressOfName(identifier)}
         searchIn={({ ex_date: date, identifier, type, related }) => `${date} ${identifier} ${type} ${related ?? ''}`}
         sort={{ column: 'date', direction: 'desc' }}
         height={620}
@@ -107,6 +109,29 @@ function ActionTable({
     </Section>
   );
 }
+
+/** Maximum number of counted kinds of actions; the rest are counted together. */
+const KINDS_MAX = 5;
+
+/** Counts the listed actions by kind. */
+function Kinds({ actions }: { readonly actions: readonly IndexAction[] }) {
+  const counts = new Map<string, number>();
+  for (const { type } of actions) counts.set(type, (counts.get(type) ?? 0) + 1);
+  const kinds = [...counts].toSorted(([, a], [, b]) => b - a);
+  const others = kinds.slice(KINDS_MAX).reduce((sum, [, number]) => sum + number, 0);
+  const shown = kinds.slice(0, KINDS_MAX).map(([type, number]) => ({ term: kindWords(type), value: count(number) }));
+  return (
+    <Metrics
+      label="Corporate actions by kind"
+      metrics={others === 0 ? shown : [...shown, { term: 'Other kinds', value: count(others) }]}
+    />
+  );
+}
+
+const kindWords = (type: string): string => {
+  const words = type.toLowerCase().replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
 
 type Choice = IndexAction['choices'][number]['choice'];
 
@@ -251,6 +276,12 @@ const WHAT: readonly Column<IndexAction>[] = [
   },
 ];
 
+/** Writes a value before and after an action; one that does not change is written once. */
+function effectText(before: number | null, after: number | null) {
+  const [from, to] = [figure(before), figure(after)];
+  return from === to ? <span class="quiet">{to}</span> : `${from} → ${to}`;
+}
+
 const EFFECTS: readonly Column<IndexAction>[] = [
   {
     id: 'announced',
@@ -285,7 +316,7 @@ const EFFECTS: readonly Column<IndexAction>[] = [
     priority: 7,
     align: 'right',
     value: (row) => row.shares_before,
-    show: (row) => `${figure(row.shares_before)} → ${figure(row.shares_after)}`,
+    show: (row) => effectText(row.shares_before, row.shares_after),
   },
   {
     id: 'divisor',
@@ -295,7 +326,7 @@ const EFFECTS: readonly Column<IndexAction>[] = [
     priority: 5,
     align: 'right',
     value: (row) => row.divisor_after,
-    show: (row) => `${figure(row.divisor_before)} → ${figure(row.divisor_after)}`,
+    show: (row) => effectText(row.divisor_before, row.divisor_after),
   },
 ];
 

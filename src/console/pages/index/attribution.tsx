@@ -20,11 +20,11 @@ import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
-import { nameAddress } from '../../words/addresses.js';
 import { addSign } from '../../components/signed.js';
 import { change, count, figure, percent, residualText, signClass } from '../../words/numbers.js';
 import { returnText, addReturn } from '../../words/returns.js';
 import { FactorAttribution } from './factor-attribution.js';
+import { useNameAddress } from './use-name-address.js';
 
 /** Value in the address for no benchmark. */
 const NOTHING = '-';
@@ -36,6 +36,7 @@ interface AttributionProps {
 
 /** Renders the sources of the return of a range: cumulative steps, groups, securities. */
 export function Attribution({ id, run }: AttributionProps) {
+  const addressOfName = useNameAddress();
   const range = findChosenRange();
   const window = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
@@ -105,7 +106,7 @@ export function Attribution({ id, run }: AttributionProps) {
               columns={NAME_COLUMNS}
               rows={view.contributions}
               keyOf={({ asset_id: name }) => name}
-              addressOf={({ asset_id: name }) => nameAddress(name)}
+              addressOf={({ asset_id: name }) => addressOfName(name)}
               searchIn={({ asset_id: name }) => name}
               sort={{ column: 'contribution', direction: 'desc' }}
               height={480}

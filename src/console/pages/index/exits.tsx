@@ -6,8 +6,8 @@ import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
-import { nameAddress } from '../../words/addresses.js';
 import { change, figure } from '../../words/numbers.js';
+import { useNameAddress } from './use-name-address.js';
 
 interface Exit {
   readonly date: string;
@@ -19,6 +19,7 @@ interface Exit {
 
 /** Renders securities that left between rebalances, with or without an action, from the table of events. */
 export function Exits({ id }: { readonly id: string }) {
+  const addressOfName = useNameAddress();
   const range = findChosenRange();
   const view = useResource(`exits of ${runKey(id)} ${range?.from} ${range?.to}`, (signal) => exitsOf(id, signal), {
     keeps: true,
@@ -36,7 +37,7 @@ export function Exits({ id }: { readonly id: string }) {
             columns={EXITS}
             rows={exits}
             keyOf={({ date, identifier }) => `${date} ${identifier}`}
-            addressOf={({ identifier }) => nameAddress(identifier)}
+            addressOf={({ identifier }) => addressOfName(identifier)}
             sort={{ column: 'date', direction: 'desc' }}
             height={320}
           />

@@ -6,10 +6,10 @@ import { Answered } from '../../components/wait.js';
 import { useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { nameAddress } from '../../words/addresses.js';
 import { datapointText } from '../../words/datapoints.js';
 import { change, decimal, figure, formatMoney, percent } from '../../words/numbers.js';
 import { useDefinitionRun } from './definition-run.js';
+import { useNameAddress } from './use-name-address.js';
 import './explanation.css';
 
 interface ExplanationProps {
@@ -56,6 +56,7 @@ export function OfRun({ stale }: Pick<ExplanationProps, 'stale'>) {
 
 function Chain({ explained }: { readonly explained: IndexExplanation }) {
   const { identifier, included, excluded_by: rule, derivation } = explained;
+  const addressOfName = useNameAddress();
   const quoted = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const currency = indices.data?.indices.find(({ id }) => id === explained.index_id)?.currency ?? null;
@@ -72,7 +73,7 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
       </p>
       <Placing explained={explained} quoted={quoted} />
       <p>
-        <a href={nameAddress(identifier)}>Prices, actions and reference data of {identifier}</a>
+        <a href={addressOfName(identifier)}>Prices, actions and reference data of {identifier}</a>
       </p>
       {derivation !== null && (
         <p>

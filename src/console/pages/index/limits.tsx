@@ -18,8 +18,9 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
 import { useSchemas } from '../../state/schemas.js';
-import { indexAddress, nameAddress, rebalanceAddress } from '../../words/addresses.js';
+import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
 import { change, count, figure, percent } from '../../words/numbers.js';
+import { useNameAddress } from './use-name-address.js';
 
 interface LimitsProps {
   readonly id: string;
@@ -123,6 +124,7 @@ async function watched(id: string, chosen: string | null, signal: AbortSignal): 
 }
 
 function Watched({ id, view }: { readonly id: string; readonly view: LimitsView }) {
+  const addressOfName = useNameAddress();
   const { sessions, breached_sessions: breached, distance, findings, rows, rows_total: total, breaches } = view;
   return (
     <>
@@ -139,7 +141,7 @@ function Watched({ id, view }: { readonly id: string; readonly view: LimitsView 
             help: 'Smallest price change of one security that breaches a limit on the last date, with all other prices unchanged',
             note:
               distance === null ? undefined : (
-                <a href={nameAddress(distance.identifier)}>{`price of ${distance.identifier}`}</a>
+                <a href={addressOfName(distance.identifier)}>{`price of ${distance.identifier}`}</a>
               ),
           },
         ]}

@@ -1,6 +1,10 @@
 import type { OverviewView, RebalanceRow, ScheduleView } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
+import { Chart } from '../../components/chart/chart.js';
+import { PERCENT } from '../../components/chart/series.js';
 import { ExportMenu } from '../../components/export-menu.js';
+import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { lazy } from '../../components/lazy.js';
 import { Table } from '../../components/table/table.js';
@@ -10,8 +14,9 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
 import type { OrdersProps } from '../rebalance/orders.js';
+import { dayNumber } from '../../words/dates.js';
 import { rebalanceAddress } from '../../words/addresses.js';
-import { costText, count, percent } from '../../words/numbers.js';
+import { bps, costText, count, decimal, percent } from '../../words/numbers.js';
 
 /** Loaded when a tab needs it: most visits of an index do not. */
 const Orders = lazy<OrdersProps>('the orders', async () => (await import('../rebalance/orders.js')).Orders);
@@ -34,6 +39,7 @@ export function Rebalances({ id, run }: RebalancesProps) {
       <Answered resource={list} what="the rebalances">
         {({ rebalances }) => (
           <>
+            <Figures rebalances={rebalances} />
             <Upcoming id={id} after={rebalances.at(-1)?.date} />
             {index !== undefined && (
               <Orders
@@ -55,6 +61,7 @@ export function Rebalances({ id, run }: RebalancesProps) {
                 </>
               }
             >
+              <TurnoverChart id={id} rebalances={rebalances} />
               <Table
                 label={`rebalances of ${id}`}
                 name="rebalances"
@@ -71,6 +78,55 @@ export function Rebalances({ id, run }: RebalancesProps) {
       </Answered>
     </div>
   );
+}
+
+interface RebalancesOf {
+  readonly rebalances: readonly RebalanceRow[];
+}
+
+const DAYS_PER_YEAR = 365.25;
+
+/** Renders means over the rebalances after the first composition, which trades everything. */
+function Figures({ rebalances }: RebalancesOf) {
+  const later = rebalances.filter((row) => !isFirst(row));
+  const [first, last] = [rebalances[0], rebalances.at(-1)];
+  if (first === undefined || last === undefined || later.length === 0) return null;
+  const years = (dayNumber(last.date) - dayNumber(first.date)) / DAYS_PER_YEAR;
+  const sum = (of: (row: RebalanceRow) => number | null) => later.reduce((total, row) => total + (of(row) ?? 0), 0);
+  const mean = (of: (row: RebalanceRow) => number) => decimal(sum(of) / later.length, 1);
+  const most = later.reduce((best, row) => ((row.turnover ?? 0) > (best.turnover ?? 0) ? row : best));
+  const hasCosts = later.some((row) => row.cost_fraction !== null);
+  return (
+    <Metrics
+      label="Means of the rebalances"
+      metrics={[
+        { term: 'Rebalances', value: count(rebalances.length), note: `${first.date} to ${last.date}` },
+        {
+          term: 'Turnover a year',
+          value: percent(sum((row) => row.turnover) / years),
+          help: 'One-way, after the first',
+        },
+        { term: 'Largest turnover', value: percent(most.turnover), note: most.date },
+        { term: 'Added each time', value: mean((row) => row.added), help: 'Mean after the first' },
+        { term: 'Removed each time', value: mean((row) => row.removed), help: 'Mean after the first' },
+        ...(hasCosts
+          ? [{ term: 'Costs a year', value: bps(sum((row) => row.cost_fraction) / years), help: 'Of the value' }]
+          : []),
+      ]}
+    />
+  );
+}
+
+/** Renders the turnover of each rebalance after the first composition. */
+function TurnoverChart({ id, rebalances }: RebalancesOf & { readonly id: string }) {
+  const later = useMemo(() => rebalances.filter((row) => !isFirst(row)), [rebalances]);
+  const dates = useMemo(() => later.map(({ date }) => date), [later]);
+  const lines = useMemo(
+    () => [{ id: 'turnover', label: 'Turnover', colour: 1, isFilled: true, values: later.map((row) => row.turnover) }],
+    [later],
+  );
+  if (later.length < 2) return null;
+  return <Chart label={`Turnover of ${id}`} dates={dates} lines={lines} height={120} hasZero unit={PERCENT} />;
 }
 
 const MS_PER_DAY = 86_400_000;

@@ -5,8 +5,8 @@ import { addSign } from '../../components/signed.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { useNames } from '../../state/names.js';
-import { nameAddress } from '../../words/addresses.js';
 import { change, countValues, percent } from '../../words/numbers.js';
+import { useNameAddress } from './use-name-address.js';
 
 const SHOWN = 12;
 
@@ -21,6 +21,7 @@ type NameRow = ScenarioResult['by_name'][number] & { readonly company: string | 
 /** Renders the sources of the return of one scenario. */
 export function Opened({ result, by, asOf }: OpenedProps) {
   const facts = useNames(result?.by_name.map(({ identifier }) => identifier) ?? [], asOf);
+  const addressOfName = useNameAddress();
   if (result === undefined) return null;
   const { name, by_name: names, by_group: groups, proxied } = result;
   if (result.return === null) return <p class="quiet">{name} has no return: the store does not cover its dates.</p>;
@@ -47,7 +48,7 @@ export function Opened({ result, by, asOf }: OpenedProps) {
           columns={isEstimated ? NAMES : NAMES.filter(({ id }) => id !== 'error')}
           rows={rows}
           keyOf={({ identifier }) => identifier}
-          addressOf={({ identifier }) => nameAddress(identifier)}
+          addressOf={({ identifier }) => addressOfName(identifier)}
           searchIn={({ identifier, company }) => `${identifier} ${company ?? ''}`}
           sort={{ column: 'contribution', direction: 'asc' }}
           height={360}

@@ -7,17 +7,30 @@ export interface Year {
   readonly closes: readonly number[];
 }
 
-/** Reads the closes of the year before a date, adjusted for splits and dividends. */
-export async function yearOf(identifier: string, end: string, signal: AbortSignal): Promise<Year> {
+/** A store as part of a query. Default: the served one. */
+export const inStore = (store?: string) => (store === undefined ? {} : { store_id: store });
+
+/**
+ * Reads the closes of the year before a date, adjusted for splits and dividends. The first one is the last close on or
+ * before the day one year earlier, from which returns are measured.
+ */
+export async function yearOf(identifier: string, end: string, signal: AbortSignal, store?: string): Promise<Year> {
+  const first = monthsBefore(end, 12);
   const { prices } = await service.value.call('getPrices', {
     params: { identifier },
-    query: { start: monthsBefore(end, 12), end, columns: ['CLOSE'], adjust: 'total' },
+    query: { start: monthsBefore(first, 1), end, columns: ['CLOSE'], adjust: 'total', ...inStore(store) },
     signal,
   });
   const known = prices.data.flatMap(([close], at) =>
     typeof close === 'number' ? [{ date: String(prices.index[at]), close }] : [],
   );
-  return { dates: known.map(({ date }) => date), closes: known.map(({ close }) => close) };
+  const year = known.slice(
+    Math.max(
+      0,
+      known.findLastIndex(({ date }) => date <= first),
+    ),
+  );
+  return { dates: year.map(({ date }) => date), closes: year.map(({ close }) => close) };
 }
 
 /** Returns the return since the last close on or before a date; null if the security had none. */
@@ -72,4 +85,24 @@ export async function inTurn<T>(ask: () => Promise<T>, signal: AbortSignal): Pro
     if (next === undefined) free++;
     else next();
   }
+}
+
+interface Priced {
+  readonly identifier: string;
+  /** Last date with a price. */
+  readonly end: string | null;
+}
+
+/** Reads the last years of securities with prices, a few at once. */
+export async function yearsOf(
+  securities: readonly Priced[],
+  signal: AbortSignal,
+  store?: string,
+): Promise<ReadonlyMap<string, Year>> {
+  const years = await Promise.all(
+    securities.map(async ({ identifier, end }) =>
+      end === null ? [] : [[identifier, await inTurn(() => yearOf(identifier, end, signal, store), signal)] as const],
+    ),
+  );
+  return new Map(years.flat());
 }

@@ -14,25 +14,27 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { parameter, setParameters, addQuery } from '../../state/place.js';
+import { addressOf, parameter, setParameters, addQuery } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { actionValue } from '../../words/actions.js';
+import { storeAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
 import { monthsBefore } from '../../words/dates.js';
 import { change, decimal, figure, formatMoney, percent, signClass } from '../../words/numbers.js';
-import { overDay, overMonths, overYearToDate, volatilityOf, yearOf } from './last-year.js';
+import { inStore, overDay, overMonths, overYearToDate, volatilityOf, yearOf } from './last-year.js';
 import './names.css';
 
 /** Page of one security: its prices, its corporate actions, and its reference data. */
 export function NamePage({ params }: PageProps) {
   const identifier = params['name']!; // The address has it.
-  const reference = useResource(`reference ${identifier}`, (signal) =>
-    service.value.call('getAssetReference', { params: { identifier }, signal }),
+  const store = parameter('store') ?? undefined;
+  const reference = useResource(`reference ${identifier} ${store}`, (signal) =>
+    service.value.call('getAssetReference', { params: { identifier }, query: inStore(store), signal }),
   );
-  const actions = useResource(`actions ${identifier}`, (signal) =>
-    service.value.call('getCorporateActions', { params: { identifier }, signal }),
+  const actions = useResource(`actions ${identifier} ${store}`, (signal) =>
+    service.value.call('getCorporateActions', { params: { identifier }, query: inStore(store), signal }),
   );
   const company = reference.data?.fields['NAME'];
   const sector = reference.data?.fields['SECTOR'];
@@ -43,7 +45,9 @@ export function NamePage({ params }: PageProps) {
       title={identifier}
       above={[
         { address: '/console/data', text: 'Data' },
-        { address: '/console/names', text: 'Securities' },
+        store === undefined
+          ? { address: '/console/names', text: 'Securities' }
+          : { address: addressOf(storeAddress(store), { tab: 'names' }), text: store },
       ]}
       subtitle={
         <>
@@ -53,8 +57,8 @@ export function NamePage({ params }: PageProps) {
         </>
       }
     >
-      <Today identifier={identifier} currency={currency} />
-      <Prices identifier={identifier} actions={actions.data} currency={currency} />
+      <Today identifier={identifier} store={store} currency={currency} />
+      <Prices identifier={identifier} store={store} actions={actions.data} currency={currency} />
       <div class="name-columns">
         <Section title="Corporate actions">
           <Answered resource={actions} what="the corporate actions">
@@ -71,20 +75,27 @@ export function NamePage({ params }: PageProps) {
   );
 }
 
+interface SecurityProps {
+  readonly identifier: string;
+  /** Default: the served one. */
+  readonly store: string | undefined;
+  /** Currency of the prices; null if unknown. */
+  readonly currency: string | null;
+}
+
 /** Renders the last close, its returns and its range, from the year before it. */
-function Today({ identifier, currency }: { readonly identifier: string; readonly currency: string | null }) {
-  const facts = useResource(`security ${identifier}`, async (signal) => {
+function Today({ identifier, store, currency }: SecurityProps) {
+  const facts = useResource(`security ${identifier} ${store}`, async (signal) => {
     const { identifiers } = await service.value.call('searchIdentifiers', {
-      query: { q: identifier.slice(0, 64), limit: 1000 },
+      query: { q: identifier.slice(0, 64), limit: 1000, ...inStore(store) },
       signal,
     });
     const found = identifiers.find((one) => one.identifier === identifier);
     return found === undefined || found.end === null
       ? null
-      : { ...found, end: found.end, year: await yearOf(identifier, found.end, signal) };
+      : { ...found, end: found.end, year: await yearOf(identifier, found.end, signal, store) };
   });
-  if (facts.data === undefined) return facts.trouble === null ? <FiguresSkeleton /> : null;
-  if (facts.data === null) return null;
+  if (!facts.data) return facts.data === undefined && facts.trouble === null ? <FiguresSkeleton /> : null;
   const { close, end, year, market_cap: cap } = facts.data;
   const money = (value: number | null) => formatMoney(decimal(value, value !== null && value < 1 ? 4 : 2), currency);
   const [day, month, ytd, whole] = [overDay(year), overMonths(year, 1), overYearToDate(year), overMonths(year, 12)];
@@ -131,19 +142,17 @@ const SCALES = [
   { value: 'log', text: 'Log' },
 ] as const;
 
-interface PricesProps {
-  readonly identifier: string;
+interface PricesProps extends SecurityProps {
   readonly actions: CorporateActionsResponse | undefined;
-  /** Currency of the prices; null if unknown. */
-  readonly currency: string | null;
 }
 
-function Prices({ identifier, actions, currency }: PricesProps) {
+function Prices({ identifier, store, actions, currency }: PricesProps) {
   const adjust = BASES.find(({ value }) => value === parameter('adjust'))?.value ?? 'none';
   const isLog = parameter('scale') === 'log';
   const prices = useResource(
-    `prices ${identifier} ${adjust}`,
-    (signal) => service.value.call('getPrices', { params: { identifier }, query: { adjust }, signal }),
+    `prices ${identifier} ${adjust} ${store}`,
+    (signal) =>
+      service.value.call('getPrices', { params: { identifier }, query: { adjust, ...inStore(store) }, signal }),
     { keeps: true },
   );
   return (
@@ -173,7 +182,7 @@ function Prices({ identifier, actions, currency }: PricesProps) {
   );
 }
 
-interface PriceChartsProps extends Omit<PricesProps, 'identifier'> {
+interface PriceChartsProps extends Omit<PricesProps, 'identifier' | 'store'> {
   readonly view: PricesResponse;
   readonly isLog: boolean;
 }

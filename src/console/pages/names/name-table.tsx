@@ -1,15 +1,18 @@
 import type { IdentifierSearch } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
 import { addSign } from '../../components/signed.js';
+import { Problem } from '../../components/problem.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
+import { parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
-import { decimal, formatMoney } from '../../words/numbers.js';
-import { inTurn, overMonths, yearOf } from './last-year.js';
+import { countValues, decimal, formatMoney } from '../../words/numbers.js';
+import { inStore, inTurn, overMonths, yearOf, yearsOf, type Year } from './last-year.js';
 import './names.css';
 
 type Row = IdentifierSearch['identifiers'][number];
@@ -19,7 +22,7 @@ const AT_ONCE = 1000;
 const PAGES_MAX = 10;
 
 interface NameTableProps {
-  /** Store in place of the served one; its securities have no pages. */
+  /** Store in place of the served one. */
   readonly store?: string;
 }
 
@@ -29,20 +32,43 @@ export function NameTable({ store }: NameTableProps) {
   const names = useResource(key, (signal) => allNames(signal, store));
   return (
     <Answered resource={names} what="the names">
-      {(rows) => (
-        <Table
-          label="names"
-          name="names"
-          columns={COLUMNS}
-          rows={rows}
-          keyOf={({ identifier }) => identifier}
-          {...(store === undefined ? { addressOf: ({ identifier }: Row) => nameAddress(identifier) } : {})}
-          searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
-          sort={orderOf(rows)}
-          height={640}
-        />
-      )}
+      {(rows) => <Rows rows={rows} store={store} />}
     </Answered>
+  );
+}
+
+function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: string | undefined }) {
+  // An order or filter by return requires the prices of every row, otherwise those of the rows in sight suffice.
+  const isByYear =
+    parameter('names.sort')?.startsWith('year:') === true || parameter('names.where')?.includes('"year":') === true;
+  const years = useResource(
+    isByYear ? `years of the store ${store} ${rows.length}` : null,
+    (signal) => yearsOf(rows, signal, store),
+    { follows: false },
+  );
+  const columns = useMemo(() => columnsOf(store, years.data), [store, years.data]);
+  // A table keeps the values of its rows: they are other rows once their years are known.
+  const known = useMemo(() => [...rows], [rows, years.data]);
+  return (
+    <>
+      {years.isLoading && (
+        <p class="quiet" role="status">
+          Reading the last year of {countValues(rows.length, 'security', 'securities')} …
+        </p>
+      )}
+      {years.trouble !== null && <Problem trouble={years.trouble} onRetry={years.reload} />}
+      <Table
+        label="names"
+        name="names"
+        columns={columns}
+        rows={known}
+        keyOf={({ identifier }) => identifier}
+        addressOf={({ identifier }) => nameAddress(identifier, store)}
+        searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
+        sort={orderOf(rows)}
+        height={640}
+      />
+    </>
   );
 }
 
@@ -54,7 +80,7 @@ export async function allNames(signal: AbortSignal, store?: string): Promise<rea
   let after: string | undefined;
   for (let page = 0; page < PAGES_MAX; page++) {
     const { identifiers, next } = await service.value.call('searchIdentifiers', {
-      query: { limit: AT_ONCE, after, ...(store !== undefined && { store_id: store }) },
+      query: { limit: AT_ONCE, after, ...inStore(store) },
       signal,
     });
     rows.push(...identifiers);
@@ -65,25 +91,26 @@ export async function allNames(signal: AbortSignal, store?: string): Promise<rea
 }
 
 /** Renders the closes of the last year and their return. They are read for rows in sight only. */
-function LastYear({ row: { identifier, end } }: { readonly row: Row }) {
+function LastYear({ row: { identifier, end }, store }: { readonly row: Row; readonly store: string | undefined }) {
   const { data: year } = useResource(
-    end === null ? null : `year ${identifier} ${end}`,
-    (signal) => inTurn(() => yearOf(identifier, end!, signal), signal), // Asked only with an end.
+    end === null ? null : `year ${store} ${identifier} ${end}`,
+    (signal) => inTurn(() => yearOf(identifier, end!, signal, store), signal), // Asked only with an end.
     { follows: false },
   );
-  if (year === undefined) return null;
-  return (
-    <span class="name-year">
-      <Sparkline values={year.closes} label={`Last year of ${identifier}`} />
-      {addSign(overMonths(year, 12))}
-    </span>
-  );
+  return year === undefined ? null : yearLine(identifier, year);
 }
+
+const yearLine = (identifier: string, year: Year) => (
+  <span class="name-year">
+    <Sparkline values={year.closes} label={`Last year of ${identifier}`} />
+    {addSign(overMonths(year, 12))}
+  </span>
+);
 
 const LARGEST = { column: 'cap', direction: 'desc' } as const;
 const FIRST = { column: 'identifier', direction: 'asc' } as const;
 
-const COLUMNS: readonly Column<Row>[] = [
+const columnsOf = (store: string | undefined, years: ReadonlyMap<string, Year> | undefined): readonly Column<Row>[] => [
   {
     id: 'identifier',
     title: 'Security',
@@ -116,11 +143,15 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'year',
     title: 'Last year',
     help: 'With dividends, in the currency of the security, to its last price',
-    width: 190,
-    priority: 3,
-    value: () => null,
-    show: (row) => <LastYear row={row} />,
+    width: 176,
+    priority: 2,
+    value: ({ identifier }) => overMonths(years?.get(identifier), 12),
+    align: 'right',
+    show: (row) => {
+      const year = years?.get(row.identifier);
+      return year === undefined ? <LastYear row={row} store={store} /> : yearLine(row.identifier, year);
+    },
   },
-  { id: 'start', title: 'First price', width: 100, priority: 4, value: ({ start }) => start },
-  { id: 'end', title: 'Last price', width: 100, priority: 2, value: ({ end }) => end },
+  { id: 'start', title: 'First price', width: 100, priority: 5, value: ({ start }) => start },
+  { id: 'end', title: 'Last price', width: 100, priority: 4, value: ({ end }) => end },
 ];

@@ -1,8 +1,9 @@
 import type { IndexDocument } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Field } from '../../components/form/field.js';
 import { Problem } from '../../components/problem.js';
+import { parameter, setParameters } from '../../state/place.js';
 import type { Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 
@@ -19,9 +20,21 @@ export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps)
   const [id, setId] = useState(`${parent.id}-OPT`);
   const [name, setName] = useState(`${parent.name}, optimised`);
   const [refused, setRefused] = useState<Trouble | null>(null);
+  const section = useRef<HTMLElement>(null);
+  const isAsked = parameter('derive') !== null;
+  // A result leads here to be saved as an index.
+  useEffect(() => {
+    if (!isAsked) return undefined;
+    // A new page takes the focus first.
+    const timer = setTimeout(() => {
+      section.current?.querySelector('input')?.focus();
+      setParameters({ derive: null });
+    });
+    return () => clearTimeout(timer);
+  }, [isAsked]);
   const findingsOf = (field: string) => refused?.findings.filter(({ path }) => path === field) ?? [];
   return (
-    <section class="designer-part" aria-label="Derive an index">
+    <section class="designer-part" aria-label="Derive an index" ref={section}>
       <h2>Derive an index</h2>
       <p class="quiet">Applies these constraints at each rebalance of {parent.id}.</p>
       <div class="optimise-run">

@@ -96,7 +96,7 @@ const sensitivityColumns = (
   { step, slope }: Changes,
   fractions: ReadonlySet<number>,
 ): readonly Column<SensitivityRow>[] => [
-  { id: 'row', title: 'Row', width: 110, grow: 2, value: ({ index }) => index, show: rowName },
+  { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: rowName },
   { id: 'parameter', title: 'Bound', width: 84, priority: 2, value: ({ parameter }) => parameter },
   {
     id: 'step',
@@ -130,7 +130,7 @@ const sensitivityColumns = (
 ];
 
 const costColumns = ({ cost, level }: Changes): readonly Column<ConstraintCost>[] => [
-  { id: 'row', title: 'Row', width: 110, grow: 2, value: ({ index }) => index, show: rowName },
+  { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: rowName },
   {
     id: 'cost',
     title: 'Cost',

@@ -95,6 +95,7 @@ export function changesOf({ objective_value: value }: OptimisationRunResult, { f
       if (change === null || change === undefined) return NONE;
       if (form === 'number') return figure(change);
       if (isShare(form)) return bps(change);
+      if (change === 0) return bps(0);
       return value <= 0 ? NONE : bps(change / (2 * root(value)));
     },
     /** Formats the objective value of another solve. */
@@ -114,4 +115,11 @@ export function rowWords(label: string): string {
   const own = id === undefined || id === 'default' || id.replaceAll(/[-_]/g, ' ') === spaced ? '' : ` (${id})`;
   const words = `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)}${own}`;
   return [words, ...(rest?.split(':') ?? []).filter((part) => part !== 'eq')].join(', ');
+}
+
+/** `PositionBounds[small]:upper:CAVX` has the constraint `Position bounds (small)` and the subject `CAVX`. */
+export function rowParts(label: string): { readonly constraint: string; readonly subject: string | null } {
+  const [, head = label, rest = ''] = /^(\w+(?:\[[^\]]*\])?)(?::(.*))?$/.exec(label) ?? [];
+  const subject = rest.replace(/^(?:eq|lower|upper)(?::|$)/, '');
+  return { constraint: rowWords(head), subject: subject === '' ? null : subject };
 }

@@ -12,6 +12,7 @@ import type { PageProps } from '../../state/page-props.js';
 import { jobOf } from '../../state/live.js';
 import { addressOf, go, parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
+import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import { indexAddress, nameAddress } from '../../words/addresses.js';
 import { addSign } from '../../components/signed.js';
@@ -22,7 +23,7 @@ import { Frontier } from './frontier.js';
 import { chosenPoint, termsOfPoint, type ChosenPoint, type FrontierPoint } from './frontier-point.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
-import { changesOf, comparedTiles, measureOf, rowWords, type Changes, type Measure } from './measures.js';
+import { changesOf, comparedTiles, measureOf, rowParts, rowWords, type Changes, type Measure } from './measures.js';
 import { asConstraints, asRows, termsIn } from './rows.js';
 import { useObjectiveTypes } from './terms.js';
 import './optimise.css';
@@ -40,7 +41,16 @@ export function RunPage({ params }: PageProps) {
     <Page
       title={asked.index === null ? id : `${asked.index} under the constraints ${asked.set}`}
       above={[{ address: '/console/optimise', text: 'Optimise' }]}
-      actions={<LinkButton href={back}>Change the constraints</LinkButton>}
+      actions={
+        <>
+          <LinkButton href={back}>Change the constraints</LinkButton>
+          {asked.index !== null && may('write') && (
+            <LinkButton kind="main" href={`${back}${back.includes('?') ? '&' : '?'}derive=1`}>
+              Save as an index
+            </LinkButton>
+          )}
+        </>
+      }
     >
       <Answered resource={job} what="the job">
         {(first) => (
@@ -148,11 +158,26 @@ interface ResultOfProps {
 
 function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Asked }) {
   const changes = changesOf(run, measure);
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const store = indices.data?.indices.find(({ id }) => id === run.index_id)?.store_id ?? undefined;
   const point = run.frontier === null ? undefined : chosenPoint(run.frontier, parameter('point'));
   return (
     <>
       <Figures run={run} measure={measure} />
       {run.findings.length > 0 && <Findings findings={run.findings} />}
+      <Section title="Weights" aside={<a href={indexAddress(run.index_id)}>{run.index_id}</a>}>
+        <Table
+          label="weights of the optimisation"
+          name="weights"
+          columns={point?.point.weights === undefined ? WEIGHTS : withPoint(point)}
+          rows={run.weights}
+          keyOf={({ identifier }) => identifier}
+          addressOf={({ identifier }) => nameAddress(identifier, store)}
+          searchIn={({ identifier }) => identifier}
+          sort={{ column: 'weight', direction: 'desc' }}
+          height={360}
+        />
+      </Section>
       <Section title="Binding constraints" aside="with the effect of relaxing them">
         <Table
           label="binding constraints"
@@ -171,18 +196,6 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Ask
           addressOf={(point) => addressOfPoint(point, asked)}
         />
       )}
-      <Section title="Weights" aside={<a href={indexAddress(run.index_id)}>{run.index_id}</a>}>
-        <Table
-          label="weights of the optimisation"
-          name="weights"
-          columns={point?.point.weights === undefined ? WEIGHTS : withPoint(point)}
-          rows={run.weights}
-          keyOf={({ identifier }) => identifier}
-          addressOf={({ identifier }) => nameAddress(identifier)}
-          searchIn={({ identifier }) => identifier}
-          height={520}
-        />
-      </Section>
     </>
   );
 }
@@ -247,18 +260,26 @@ const stepOf = (unit: string): number => (unit === 'fraction' ? 0.01 : 1);
 const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
   {
     id: 'label',
-    title: 'Row',
-    width: 180,
+    title: 'Constraint',
+    width: 120,
     grow: 3,
     value: ({ label }) => rowWords(label),
-    show: ({ label }) => <span title={label}>{rowWords(label)}</span>,
+    show: ({ label }) => <span title={rowWords(label)}>{rowParts(label).constraint}</span>,
+  },
+  {
+    id: 'subject',
+    title: 'Of',
+    help: 'Security or group that the row limits',
+    width: 76,
+    grow: 1,
+    value: ({ label }) => rowParts(label).subject,
   },
   { id: 'side', title: 'Side', width: 72, priority: 2, value: ({ side }) => (side === 'eq' ? 'equal' : side) },
   {
     id: 'price',
     title: 'Shadow price',
     help: 'Change of the objective, by its slope, if the bound rises by one percentage point (or by 1)',
-    width: 150,
+    width: 132,
     align: 'right',
     value: ({ price, unit }) => Math.abs(price * stepOf(unit)),
     copy: ({ price, unit }) => price * stepOf(unit),
@@ -274,6 +295,7 @@ const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Co
     title: label.replace(/ of .*/, ''),
     help: 'Weight at the selected point of the frontier',
     width: 84,
+    priority: 2,
     of: ({ identifier }) => weights[identifier] ?? 0,
     write: percent,
   }),

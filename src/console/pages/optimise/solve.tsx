@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import type { Finding, IndexDocument, PreviewConstraint, PreviewResponse } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Earlier } from '../../components/earlier.js';
@@ -14,6 +15,7 @@ import type { Trouble } from '../../state/service.js';
 import { addSign } from '../../components/signed.js';
 import { count, countValues, figure, percent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
+import { Fold } from '../designer/fold.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
 import { comparedTiles, rowWords } from './measures.js';
@@ -34,11 +36,18 @@ interface SolveProps {
 export function Solve(props: SolveProps) {
   const { asOf, hasStores, extent, data, trouble, isBehind } = props.solution;
   const { findings } = props;
+  // On a telephone the strip covers the form.
+  const [isFolded, setFolded] = useState(() => matchMedia('(width < 520px)').matches);
   const isEarlier = trouble !== null || findings.some(({ severity }) => severity === 'error');
   return (
-    <aside class="designer-live" aria-label="Live solution">
+    <aside class={isFolded ? 'designer-live is-folded' : 'designer-live'} aria-label="Live solution">
       <div class="live-bar">
         <h2>Solution</h2>
+        {isFolded && trouble !== null && <Badge kind="bad">none</Badge>}
+        {isFolded && trouble === null && data?.solve != null && (
+          <span class="quiet">Volatility {percent(data.solve.after.volatility)}</span>
+        )}
+        <Fold isFolded={isFolded} of="the solution" onFold={setFolded} />
         {asOf !== null && extent !== null && (
           <label class="select">
             <span class="quiet">On</span>
@@ -140,7 +149,7 @@ export function slackText(slack: number, unit: PreviewConstraint['unit']): strin
 const CONSTRAINTS: readonly Column<PreviewConstraint>[] = [
   {
     id: 'label',
-    title: 'Row',
+    title: 'Constraint',
     width: 150,
     grow: 2,
     value: ({ label }) => rowWords(label),

@@ -16,9 +16,9 @@ import { useAddressedObject } from '../../state/addressed.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { useNameAddress } from '../index/use-name-address.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
-import { nameAddress } from '../../words/addresses.js';
 import { count, decimal, percent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import '../data/data.css';
@@ -238,6 +238,7 @@ function untilAll(liquidation: RebalancePack['liquidation']): RebalancePack['liq
 }
 
 function Trades({ account, currency }: { readonly account: Packing; readonly currency: string }) {
+  const addressOfName = useNameAddress();
   return (
     <Section title={`Orders of ${account.name}`}>
       <Metrics
@@ -255,7 +256,7 @@ function Trades({ account, currency }: { readonly account: Packing; readonly cur
         columns={inCurrency(COLUMNS, ['value', 'cost'], currency)}
         rows={account.trades}
         keyOf={({ identifier }) => identifier}
-        addressOf={({ identifier }) => nameAddress(identifier)}
+        addressOf={({ identifier }) => addressOfName(identifier)}
         searchIn={({ identifier, side, reason }) => `${identifier} ${side} ${reason}`}
         sort={{ column: 'value', direction: 'desc' }}
         height={420}

@@ -11,7 +11,7 @@ import { Table } from '../../components/table/table.js';
 import { inCurrency, numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { useNames } from '../../state/names.js';
+import { NamesStore, useNames } from '../../state/names.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -57,7 +57,7 @@ export function RebalancePage({ params }: PageProps) {
     >
       <Answered resource={view} what="the rebalance">
         {(rebalance) => (
-          <>
+          <NamesStore.Provider value={rebalance.stale?.store_id ?? index?.store_id ?? null}>
             {rebalance.requested_date !== rebalance.date && (
               <Banner
                 kind="info"
@@ -87,7 +87,7 @@ export function RebalancePage({ params }: PageProps) {
                 onClose={() => setParameters({ name: null })}
               />
             )}
-          </>
+          </NamesStore.Provider>
         )}
       </Answered>
     </Page>

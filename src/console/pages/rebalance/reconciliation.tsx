@@ -2,7 +2,7 @@ import type { RebalancePack } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { inCurrency, numeric, type Column } from '../../components/table/columns.js';
-import { nameAddress } from '../../words/addresses.js';
+import { useNameAddress } from '../index/use-name-address.js';
 import { change, count, decimal, signClass } from '../../words/numbers.js';
 
 type Reconciled = NonNullable<RebalancePack['reconciliation']>;
@@ -18,6 +18,7 @@ interface ReconciliationProps {
 /** Orders of the announcement compared with current orders: the effect of prices since then. */
 export function Reconciliation({ reconciliation: { announced, accounts }, account, currency }: ReconciliationProps) {
   const found = accounts.find(({ name }) => name === account);
+  const addressOfName = useNameAddress();
   if (found === undefined) return null;
   const moved = found.orders.filter(({ change: by }) => by !== 0).length;
   return (
@@ -33,7 +34,7 @@ export function Reconciliation({ reconciliation: { announced, accounts }, accoun
         columns={inCurrency(COLUMNS, ['price-announced', 'price'], currency)}
         rows={found.orders}
         keyOf={({ identifier }) => identifier}
-        addressOf={({ identifier }) => nameAddress(identifier)}
+        addressOf={({ identifier }) => addressOfName(identifier)}
         searchIn={({ identifier }) => identifier}
         sort={{ column: 'change', direction: 'desc' }}
         height={360}

@@ -36,17 +36,26 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
   return (
     <Section title="Correlations" aside="similar securities next to each other">
       <div class="correlation-map">
-        <canvas
-          ref={canvas}
-          width={names.length}
-          height={names.length}
-          role="img"
-          aria-label={`Correlations of ${names.length} securities, the strongest ${decimal(strongest)}`}
-          onPointerMove={(event) => setAt(placeOf(event))}
-          onPointerLeave={() => setAt(null)}
-          onClick={(event) => setParameters({ name: names[placeOf(event)[0]]! })}
-        />
-        {framed >= 0 && <span class="correlation-frame" style={{ top: `${framed * share}%`, height: `${share}%` }} />}
+        {names.length <= NAMED_MAX && (
+          <ol class="correlation-names" aria-hidden="true">
+            {order.map((at) => (
+              <li key={at}>{names[at]}</li>
+            ))}
+          </ol>
+        )}
+        <div class="correlation-cells">
+          <canvas
+            ref={canvas}
+            width={names.length}
+            height={names.length}
+            role="img"
+            aria-label={`Correlations of ${names.length} securities, the strongest ${decimal(strongest)}`}
+            onPointerMove={(event) => setAt(placeOf(event))}
+            onPointerLeave={() => setAt(null)}
+            onClick={(event) => setParameters({ name: names[placeOf(event)[0]]! })}
+          />
+          {framed >= 0 && <span class="correlation-frame" style={{ top: `${framed * share}%`, height: `${share}%` }} />}
+        </div>
       </div>
       <p class="correlation-legend" ref={swatches}>
         <span class="number">{decimal(-strongest)}</span>
@@ -61,6 +70,9 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
     </Section>
   );
 }
+
+/** Securities up to which rows have room for names. */
+const NAMED_MAX = 48;
 
 interface Painted {
   readonly matrix: readonly (readonly number[])[];

@@ -153,6 +153,7 @@ export function Shown({ view }: { readonly view: RiskModelView }) {
         </div>
         <CorrelationMap view={view} chosen={chosen} />
       </div>
+      <Facts facts={[['Content', <code title={view.content_hash}>{view.content_hash.slice(0, 16)}…</code>]]} />
     </>
   );
 }
@@ -191,10 +192,7 @@ function Figures({ view }: { readonly view: RiskModelView }) {
         ]}
       />
       <Facts
-        facts={[
-          ['Excluded', left.length === 0 ? null : left.map(([name, reason]) => `${name}: ${reason}`).join('; ')],
-          ['Content', <code title={view.content_hash}>{view.content_hash.slice(0, 16)}…</code>],
-        ]}
+        facts={[['Excluded', left.length === 0 ? null : left.map(([name, reason]) => `${name}: ${reason}`).join('; ')]]}
       />
     </>
   );

@@ -8,7 +8,7 @@ import { useResource } from '../../state/resource.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
 import { count, decimal, formatMoney } from '../../words/numbers.js';
-import { inTurn, overDay, overMonths, overYearToDate, yearOf, type Year } from '../names/last-year.js';
+import { overDay, overMonths, overYearToDate, yearsOf, type Year } from '../names/last-year.js';
 import { allNames } from '../names/name-table.js';
 
 type Security = IdentifierSearch['identifiers'][number];
@@ -41,7 +41,7 @@ const chosen = (all: readonly Security[], identifiers: readonly string[]): reado
 function Priced({ securities }: { readonly securities: readonly Security[] }) {
   const priced = securities.slice(0, PRICED_MAX);
   const key = priced.map(({ identifier, end }) => `${identifier} ${end}`).join(' ');
-  const years = useResource(`years ${key}`, (signal) => readYears(priced, signal), { follows: false });
+  const years = useResource(`years ${key}`, (signal) => yearsOf(priced, signal), { follows: false });
   const rows = securities.map((security): Row => ({ ...security, year: years.data?.get(security.identifier) }));
   return (
     <>
@@ -60,15 +60,6 @@ function Priced({ securities }: { readonly securities: readonly Security[] }) {
       )}
     </>
   );
-}
-
-async function readYears(securities: readonly Security[], signal: AbortSignal): Promise<ReadonlyMap<string, Year>> {
-  const years = await Promise.all(
-    securities.map(async ({ identifier, end }) =>
-      end === null ? [] : [[identifier, await inTurn(() => yearOf(identifier, end, signal), signal)] as const],
-    ),
-  );
-  return new Map(years.flat());
 }
 
 const HELP = 'With dividends, in the currency of the security';

@@ -152,19 +152,7 @@ export function createExpressionSection(
   const evaluate = (node: ExpressionNode, columns: Int32Array): Float64Array => {
     if (!named.isArithmetic(node)) return createEvaluator(sourceOn(columns, 0)).numbers(node);
     const values = leaves.onSession(leaves.seriesOf(node), columns);
-    let missing = 0;
-    for (let i = 0; i < values.length; i++) missing += Number(values[i]! - values[i]! !== 0);
-    if (missing === 0) return values;
-    const places = new Int32Array(missing);
-    for (let i = 0, k = 0; k < missing; i++) if (values[i]! - values[i]! !== 0) places[k++] = i;
-    const carried = createEvaluator(
-      sourceOn(
-        places.map((place) => columns[place]!),
-        0,
-      ),
-    ).numbers(node);
-    for (let k = 0; k < missing; k++) values[places[k]!] = carried[k]!;
-    return values;
+    return fillMissing(values, columns, (some) => createEvaluator(sourceOn(some, 0)).numbers(node));
   };
 
   const sourceOn = (columns: Int32Array, shift: number): Source => {
@@ -248,6 +236,22 @@ export function createExpressionSection(
     groups,
     textField,
   };
+}
+
+/** Computes the missing ones of the values of columns, in place. */
+function fillMissing(
+  values: Float64Array,
+  columns: Int32Array,
+  compute: (columns: Int32Array) => Float64Array,
+): Float64Array {
+  let missing = 0;
+  for (let i = 0; i < values.length; i++) missing += Number(values[i]! - values[i]! !== 0);
+  if (missing === 0) return values;
+  const places = new Int32Array(missing);
+  for (let i = 0, k = 0; k < missing; i++) if (values[i]! - values[i]! !== 0) places[k++] = i;
+  const computed = compute(places.map((place) => columns[place]!));
+  for (let k = 0; k < missing; k++) values[places[k]!] = computed[k]!;
+  return values;
 }
 
 interface PluginInputs {

@@ -6,7 +6,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Datasets } from '#services/datasets/datasets.js';
 import type { Asker } from '#services/shared/gate.js';
-import type { ImportedBody } from '#services/datasets/imports.js';
+import type { ImportedBody } from '#services/datasets/import-reading.js';
 import type { Handlers, RouteRequest } from '../handler.js';
 import type { Removals } from '../removals.js';
 

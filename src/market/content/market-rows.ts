@@ -1,6 +1,4 @@
 import type { Day } from '#domain/time/days.js';
-import { compareText } from '#domain/refusals/findings.js';
-import { isAssetIdentifier } from '#domain/schema/shape.js';
 import {
   dayIn,
   explainNotANumber,
@@ -11,19 +9,14 @@ import {
   type Heading,
 } from '../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
-import { isMet, valueConflict, type OnDuplicate } from './repeated-rows.js';
-import {
-  describeBadDay,
-  describeBadIdentifier,
-  nonPositivePrice,
-  quote,
-  describeRepeatedKey,
-} from '../tables/key-problems.js';
-import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
+import type { OnDuplicate } from './repeated-rows.js';
+import { describeBadDay, nonPositivePrice, quote } from '../tables/key-problems.js';
+import { ROWS_MAX, RowsFault } from './market-limits.js';
+import { createIdentifierCodes } from './identifier-codes.js';
+import { toPanels } from './row-panels.js';
 import { nameFileColumns } from '../tables/named-columns.js';
-import { dayPositions } from '../panels/day-positions.js';
-import { allocateEmptyPanel, removeEmptyLines, type Panels } from '../panels/panels.js';
-import { cellPath, type Problems } from '../tables/problems.js';
+import type { Panels } from '../panels/panels.js';
+import { cellPath, type Problem, type Problems } from '../tables/problems.js';
 import { BLOCK_BITS, BLOCK_ROWS, createRowBlocks } from './row-blocks.js';
 
 /** One file, sheet or table of the market dataset, with the meanings of its columns. */
@@ -103,7 +96,7 @@ export function createMarketRows(
   const fields: string[] = [];
   /** Sign of a field: values above zero, values of at least zero, or any. */
   const signs: ('positive' | 'counted' | 'any')[] = [];
-  const codes = new Map<string, number>();
+  const codes = createIdentifierCodes(problems);
   const files: { readonly label: string; readonly firstRow: number }[] = [];
   const blocks = createRowBlocks();
   const codeBlocks: Int32Array[] = [];
@@ -161,20 +154,15 @@ export function createMarketRows(
   function setNumber(file: MarketFile, column: number, value: number): void {
     const field = file.fieldOf[column]!;
     if (value <= 0 && (signs[field] === 'positive' || (value < 0 && signs[field] === 'counted')))
-      refuseSign(file, column, value);
+      problems.error(
+        describeSign(file.written[column]!, value, {
+          isPrice: signs[field] === 'positive',
+          label: file.label,
+          row: fileRow,
+        }),
+      );
     const row = rows - 1;
     valueBlocks[field]![row >>> BLOCK_BITS]![row & (BLOCK_ROWS - 1)] = value + 0; // + 0 turns a negative zero into 0
-  }
-
-  function refuseSign(file: MarketFile, column: number, value: number): void {
-    const name = file.written[column]!;
-    const isPrice = signs[file.fieldOf[column]!] === 'positive';
-    problems.error({
-      code: isPrice ? 'NON_POSITIVE_PRICE' : 'OUT_OF_RANGE',
-      path: cellPath(file.label, fileRow, name),
-      message: isPrice ? nonPositivePrice(name, value) : `${name} is ${value}; at least 0 is needed.`,
-      value,
-    });
   }
 
   function refuseNumber(file: MarketFile, column: number, text: string): void {
@@ -191,25 +179,7 @@ export function createMarketRows(
     problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, fileRow, ''), message });
   }
 
-  function codeOf(file: MarketFile, text: string | null): number | undefined {
-    const known = text === null ? undefined : codes.get(text);
-    if (known !== undefined) return known;
-    const path = cellPath(file.label, fileRow + 1, file.written[file.identifierColumn]!);
-    if (text === null || !isAssetIdentifier(text)) {
-      problems.error(describeBadIdentifier(path, text));
-      return undefined;
-    }
-    if (codes.size === IDENTIFIERS_MAX) {
-      problems.error({
-        code: 'OUT_OF_RANGE',
-        path,
-        message: `The market holds more than ${IDENTIFIERS_MAX} identifiers, which is the most a store can hold.`,
-      });
-      return undefined;
-    }
-    codes.set(text, codes.size);
-    return codes.size - 1;
-  }
+  const codeOf = (file: MarketFile, text: string | null): number | undefined => codes.codeOf(text, file, fileRow + 1);
 
   function dayOf(file: MarketFile, cell: Cell | undefined): Day | undefined {
     const day = dayIn(cell);
@@ -238,66 +208,6 @@ export function createMarketRows(
     }
   }
 
-  function toPanels(): Panels | undefined {
-    if (rows === 0 && problems.errors === 0 && !isPart)
-      problems.error({
-        code: 'EMPTY_DATASET',
-        path: 'market',
-        message: 'The market holds no row with a number; at least one is needed.',
-      });
-    const isSound = problems.errors === 0;
-    const identifiers = [...codes.keys()];
-    const order = identifiers.map((_, code) => code).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));
-    const columnOf = new Int32Array(identifiers.length);
-    for (let n = 0; n < order.length; n++) columnOf[order[n]!] = n;
-    const dates = distinctDays(codeBlocks, dayBlocks, rows);
-    const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
-    if (refuseSize(shape, problems)) return undefined;
-    // Duplicates among refused rows are reported as well, including whether they differ.
-    const panels =
-      isSound || onDuplicate === 'identical'
-        ? fields.map(() => allocateEmptyPanel(shape.dates * shape.identifiers, shape.fields))
-        : [];
-    if (!scatter({ columnOf, identifiers }, dates, panels) || !isSound) return undefined;
-    return removeEmptyLines({
-      identifiers: order.map((code) => identifiers[code]!),
-      dates,
-      fields: new Map(fields.map((name, field) => [name, panels[field]!])),
-    });
-  }
-
-  /** Puts every row into its cell; false, with a finding, when two rows share one. */
-  function scatter(
-    { columnOf, identifiers }: { readonly columnOf: Int32Array; readonly identifiers: readonly string[] },
-    dates: Int32Array,
-    panels: readonly Float64Array[],
-  ): boolean {
-    const assets = columnOf.length;
-    const rowOf = dayPositions(dates);
-    const filled = new Uint8Array(dates.length * assets);
-    let repeated = 0;
-    for (let row = 0; row < rows; row++) {
-      const block = row >>> BLOCK_BITS;
-      const slot = row & (BLOCK_ROWS - 1);
-      const code = codeBlocks[block]![slot]!;
-      if (code < 0) continue;
-      const day = dayBlocks[block]![slot]!;
-      const cell = rowOf[day - dates[0]!]! * assets + columnOf[code]!;
-      if (filled[cell] === 1) {
-        const valueOf = (field: number): number => valueBlocks[field]![block]![slot]!;
-        if (isMet({ onDuplicate, isJoined }, panels, cell, valueOf)) continue;
-        repeated += 1;
-        const conflict = valueConflict({ fields, panels, cell }, valueOf);
-        if (conflict !== undefined) problems.conflict({ ...conflict, identifier: identifiers[code]!, day });
-        refuseRepeated(row, identifiers[code]!, day, problems, files);
-        continue;
-      }
-      filled[cell] = 1;
-      for (let field = 0; field < panels.length; field++) panels[field]![cell] = valueBlocks[field]![block]![slot]!;
-    }
-    return repeated === 0;
-  }
-
   return {
     beginFile,
     openFile,
@@ -309,30 +219,27 @@ export function createMarketRows(
     addCells,
     codeOf,
     dayOf,
-    toPanels,
-    names: () => [...codes.keys()],
+    toPanels: () =>
+      toPanels({ identifiers: codes.names(), fields, codeBlocks, dayBlocks, valueBlocks, rows, files }, problems, {
+        isPart,
+        onDuplicate,
+        isJoined,
+      }),
+    names: codes.names,
     get rows() {
       return rows;
     },
   };
 }
 
-function distinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[], rows: number): Int32Array {
-  const days = new Set<number>();
-  for (let row = 0; row < rows; row++) {
-    const [block, slot] = [row >>> BLOCK_BITS, row & (BLOCK_ROWS - 1)];
-    if (codes[block]![slot]! >= 0) days.add(blocks[block]![slot]!);
-  }
-  return Int32Array.from(days).sort();
-}
-
-function refuseRepeated(
-  row: number,
-  identifier: string,
-  day: Day,
-  problems: Problems,
-  files: readonly { readonly label: string; readonly firstRow: number }[],
-): void {
-  const file = files.findLast((candidate) => candidate.firstRow <= row)!;
-  problems.error(describeRepeatedKey(cellPath(file.label, row - file.firstRow + 1, ''), identifier, day));
-}
+/** Describes a number that its column does not allow because of its sign. */
+const describeSign = (
+  name: string,
+  value: number,
+  { isPrice, label, row }: { readonly isPrice: boolean; readonly label: string; readonly row: number },
+): Problem => ({
+  code: isPrice ? 'NON_POSITIVE_PRICE' : 'OUT_OF_RANGE',
+  path: cellPath(label, row, name),
+  message: isPrice ? nonPositivePrice(name, value) : `${name} is ${value}; at least 0 is needed.`,
+  value,
+});

@@ -1,23 +1,16 @@
 import { createHash } from 'node:crypto';
-import {
-  Approval,
-  OpenApprovals,
-  type ApprovalAction,
-  type ApprovalRules,
-  type ApprovalState,
-} from '#domain/approvals/approval-document.js';
+import type { Approval, ApprovalAction, ApprovalRules, ApprovalState } from '#domain/approvals/approval-document.js';
 import type { ApprovalFacts } from '#domain/approvals/approval-facts.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { isWithin } from '#domain/documents/reach.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
-import { parseStored } from '#store/read-stored.js';
 import { refuseOutside } from '#store/reach/guarded-store.js';
 import { runUnrestricted, findCurrentReach } from '#store/reach/reach-context.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { decidedBy, isOpen, stepOf, type ApprovalDecision, type Decider } from './decide.js';
+import { decidedBy, stepOf, type ApprovalDecision, type Decider } from './decide.js';
+import { createStoredApprovals } from './stored-approvals.js';
 
 /** A change that may need a second person. */
 export interface Requested {
@@ -92,8 +85,6 @@ export interface ApprovalsDependencies {
 
 /** Maximum number of open requests, more than the indices of all families of a service. */
 const OPEN_MAX = 5000;
-const OWNER = 'approval';
-const keyOf = (approvalId: number): string => formatNumberedId(OWNER, approvalId);
 
 /** A change that lacks its approval; caught by `guarded`. */
 class Unapproved extends Error {
@@ -106,16 +97,8 @@ class Unapproved extends Error {
 
 export function createApprovals({ documents, rules, hours, now }: ApprovalsDependencies): Approvals {
   const at = (): string => formatTimestamp(now());
-
-  /** Returns an approval in its current state. After its deadline it has expired. */
-  const asOfNow = (approval: Approval): Approval =>
-    isOpen(approval) && Date.parse(approval.expires_at) <= now() ? { ...approval, state: 'expired' } : approval;
-
-  async function find(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined> {
-    const stored = await reader.get('approval', keyOf(approvalId));
-    const read = parseStored(stored, Approval);
-    return read && asOfNow(read);
-  }
+  const stored = createStoredApprovals(documents, now);
+  const { find, findOpen, save } = stored;
 
   async function get(approvalId: number): Promise<Approval> {
     const approval = await find(documents, approvalId);
@@ -123,60 +106,22 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     throw new Refusal('APPROVAL_NOT_FOUND', `There is no approval ${approvalId}.`, { approval_id: approvalId });
   }
 
-  /** Creates the open approval of a content. */
-  async function openOf(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined> {
-    const found = (await openIn(reader)).find((open) => open.digest === digest);
-    const approval = found && (await find(reader, found.approval_id));
-    return approval && isOpen(approval) ? approval : undefined;
-  }
-
-  async function save(tx: DocumentTransaction, approval: Approval): Promise<void> {
-    await tx.put('approval', keyOf(approval.approval_id), approval);
-    const open = await openIn(tx);
-    const others = open.filter(({ approval_id: id }) => id !== approval.approval_id);
-    const { approval_id, digest } = approval;
-    const next = isOpen(approval) ? [...others, { approval_id, digest }] : others;
-    if (next.length !== open.length) await tx.put('approval-state', OWNER, { open: next } satisfies OpenApprovals);
-  }
-
-  /** Removes expired requests from those that are searched. */
-  async function dropExpired(tx: DocumentTransaction): Promise<number> {
-    const open = await openIn(tx);
-    const kept = [];
-    for (const one of open) {
-      const approval = await find(tx, one.approval_id);
-      if (approval !== undefined && isOpen(approval)) kept.push(one);
-      else if (approval?.state === 'expired') await tx.put('approval', keyOf(one.approval_id), approval);
-    }
-    if (kept.length !== open.length) await tx.put('approval-state', OWNER, { open: kept } satisfies OpenApprovals);
-    return kept.length;
-  }
-
-  /** @throws Refusal APPROVAL_CLOSED if a person rejected the same figures in an earlier request */
-  async function assertNotRejected(asked: number, digest: string): Promise<void> {
-    const earlier = await find(documents, asked);
-    if (earlier?.state !== 'rejected' || earlier.digest !== digest) return;
-    const { author, comment } = earlier.history.findLast(({ action }) => action === 'rejected')!; // It is rejected.
-    const message = `${earlier.summary} ${author} rejected it (approval ${asked}): ${comment ?? ''}`;
-    throw new Refusal('APPROVAL_CLOSED', message, { approval_id: asked, state: earlier.state });
-  }
-
   /** Stores the request for a change, unless it exists. */
   async function request(requested: Requested, by: Authorship): Promise<Approval> {
     const digest = digestOf(requested);
-    const before = await openOf(documents, digest);
+    const before = await findOpen(documents, digest);
     if (before !== undefined) return before;
     const { asked, ...day } = requested.day ?? {};
-    if (asked !== undefined) await assertNotRejected(asked, digest);
+    if (asked !== undefined) assertNotRejected(await find(documents, asked), digest);
     return documents.transaction(
       async (tx) => {
-        const known = await openOf(tx, digest);
+        const known = await findOpen(tx, digest);
         if (known !== undefined) return known;
-        if ((await dropExpired(tx)) >= OPEN_MAX)
+        if ((await stored.dropExpired(tx)) >= OPEN_MAX)
           throw new Refusal('OVERLOADED', `${OPEN_MAX} requests wait for approval.`);
         const { persons } = rules[requested.action]!; // Only changes with a rule are unapproved.
         const approval: Approval = {
-          approval_id: (await tx.lastNumber('approval', OWNER)) + 1,
+          approval_id: (await stored.lastNumber(tx)) + 1,
           action: requested.action,
           subject: requested.subject,
           state: 'pending',
@@ -205,7 +150,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     requested: Requested | undefined,
   ): Promise<Approval | undefined> {
     if (requested === undefined || rules[requested.action] === undefined) return undefined;
-    const approval = await openOf(reader, digestOf(requested));
+    const approval = await findOpen(reader, digestOf(requested));
     if (approval?.state !== 'approved') throw new Unapproved(requested);
     return approval;
   }
@@ -234,16 +179,11 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
         throw required(await runUnrestricted(() => request(thrown.requested, by)));
       }
     },
-    async list({ state, action, subject, schedule_id: schedule, date, before = Infinity, limit }) {
+    async list(query) {
+      const { state, before = Infinity, limit } = query;
       const found: Approval[] = [];
-      const isAsked = (approval: Approval): boolean =>
-        (state === undefined || approval.state === state) &&
-        (action === undefined || approval.action === action) &&
-        (subject === undefined || approval.subject === subject) &&
-        (schedule === undefined || approval.schedule_day?.schedule_id === schedule) &&
-        (date === undefined || approval.schedule_day?.date === date);
-      for await (const approval of newestFirst(state, before)) {
-        if (isAsked(approval)) found.push(approval);
+      for await (const approval of stored.newestFirst(state, before)) {
+        if (isQueried(approval, query)) found.push(approval);
         if (found.length === limit) break;
       }
       return found;
@@ -267,31 +207,31 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
       );
     },
   };
-
-  async function* newestFirst(state: ApprovalState | undefined, before: number): AsyncGenerator<Approval> {
-    const isFew = state === 'pending' || state === 'approved';
-    const last = await documents.lastNumber('approval', OWNER);
-    const numbers = isFew
-      ? (await openIn(documents)).map(({ approval_id: id }) => id).toSorted((a, b) => b - a)
-      : Array.from({ length: last }, (_, k) => last - k);
-    for (const number of numbers) {
-      if (number >= before) continue;
-      const approval = await find(documents, number);
-      if (approval !== undefined) yield approval;
-    }
-  }
 }
 
 /** Author of work that has none. */
 const NOBODY: Authorship = { author: 'local', note: null, requestId: '' };
 
-async function openIn(reader: Pick<DocumentReader, 'get'>): Promise<OpenApprovals['open']> {
-  const stored = await reader.get('approval-state', OWNER);
-  return parseStored(stored, OpenApprovals)?.open ?? [];
-}
-
 const digestOf = ({ action, subject, content }: Requested): string =>
   createHash('sha256').update(toCanonicalJson({ action, subject, content })).digest('hex');
+
+/** @throws Refusal APPROVAL_CLOSED if a person rejected the same figures in an earlier request */
+function assertNotRejected(earlier: Approval | undefined, digest: string): void {
+  if (earlier?.state !== 'rejected' || earlier.digest !== digest) return;
+  const { author, comment } = earlier.history.findLast(({ action }) => action === 'rejected')!; // It is rejected.
+  const message = `${earlier.summary} ${author} rejected it (approval ${earlier.approval_id}): ${comment ?? ''}`;
+  throw new Refusal('APPROVAL_CLOSED', message, { approval_id: earlier.approval_id, state: earlier.state });
+}
+
+const isQueried = (
+  approval: Approval,
+  { state, action, subject, schedule_id: schedule, date }: ApprovalQuery,
+): boolean =>
+  (state === undefined || approval.state === state) &&
+  (action === undefined || approval.action === action) &&
+  (subject === undefined || approval.subject === subject) &&
+  (schedule === undefined || approval.schedule_day?.schedule_id === schedule) &&
+  (date === undefined || approval.schedule_day?.date === date);
 
 /** Returns facts in the form of clients that do not know `facts`. */
 function detailOf({ kind, ...members }: ApprovalFacts): Record<string, unknown> {

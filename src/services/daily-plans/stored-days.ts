@@ -131,3 +131,6 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
       ),
   };
 }
+
+export const dayNotFound = (scheduleId: string, date: string): Refusal =>
+  new Refusal('DAY_NOT_FOUND', `The schedule ${scheduleId} has no day ${date}.`, { schedule_id: scheduleId, date });

@@ -1,6 +1,6 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
 import { parseVersionNumber, type AsKnownOn } from '#domain/schema/as-known-on.js';
-import type { DataVersionDocument, DataHistoryDocument, DataSource } from '#domain/documents/data-version-document.js';
+import type { DataVersionDocument, DataHistoryDocument } from '#domain/documents/data-version-document.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Day } from '#domain/time/days.js';
 import { parseMoment } from '#domain/time/moment.js';
@@ -8,20 +8,14 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { prepareServedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
+import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { readStored } from '#store/read-stored.js';
 import { createContentCopies } from './content-copies.js';
-import {
-  refuseKnownLater,
-  refuseNotKept,
-  refuseUnreadable,
-  versionNotFound,
-  type VersionPath,
-} from './data-version-refusals.js';
+import type { VersionPath } from './data-version-refusals.js';
 import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
-import { listStoredVersions, readStoredVersion } from './listed-versions.js';
-import { datasetNotFound, readDataset } from '../stored/dataset-documents.js';
+import { listStoredVersions } from './listed-versions.js';
+import { createContentRecording, type ContentOrigin, type ContentReader } from './content-recording.js';
+import { createEarlierContents, requireStore } from './earlier-contents.js';
 import { createPendingCopies, type PendingCopies } from './pending-copies.js';
 
 export interface DataVersionsDependencies {
@@ -34,27 +28,12 @@ export interface DataVersionsDependencies {
   readonly onCopyFailure: (cause: unknown) => void;
 }
 
-/** Origin of a content. */
-export interface ContentOrigin {
-  readonly source: DataSource;
-  /**
-   * Kind of the store. Files of imported and synthetic stores belong to the service: nobody else changes them, and no
-   * copy is needed.
-   */
-  readonly kind: DatasetDocument['kind'];
-  /** Reads the current content of the store's files if the latest content is not served. */
-  readonly replaced?: ContentReader;
-}
-
 /** Served market with its position in the history of its store. */
 export interface KnownMarket {
   readonly served: ServedMarket;
   /** Null for a store whose content was served before versions existed. */
   readonly version: number | null;
 }
-
-/** Reads a content from its place; undefined if that cannot be read. */
-export type ContentReader = () => Promise<ServedMarket | undefined>;
 
 /** Contents of data stores that have been served. */
 export interface DataVersions {
@@ -112,90 +91,13 @@ export interface DifferenceQuery {
   readonly appended: boolean;
 }
 
-/** Maximum number of earlier contents kept in memory. */
-const HELD_MAX = 2;
-
 export function createDataVersions(dependencies: DataVersionsDependencies): DataVersions {
-  const { documents, artifacts, jobs, markets, timestamp } = dependencies;
+  const { documents, jobs, markets } = dependencies;
   const copies = createContentCopies(dependencies);
   const pending = createPendingCopies({ ...dependencies, copies, onFailure: dependencies.onCopyFailure });
-  /** Contents by key, least recently requested first. */
-  const held = new Map<string, Promise<ServedMarket>>();
-
-  async function prepare(
-    market: ServedMarket,
-    { source, kind, replaced }: ContentOrigin,
-  ): Promise<PreparedVersion | null> {
-    const { datasetId, contentHash } = market.identity;
-    const head = await historyOf(documents, datasetId);
-    const managed = isManaged(kind);
-    if (!managed) pending.expect(contentHash);
-    if (head?.content_hash === contentHash) return null;
-    const first = kind === 'synthetic' ? kind : 'import';
-    const none = { previous: null, change: null, rows: null, forth: null };
-    const draft = {
-      datasetId,
-      contentHash,
-      source: head === undefined && (source === 'refresh' || source === 'reload') ? first : source,
-      knownAt: timestamp(),
-      ...none,
-    };
-    const before = head === undefined ? undefined : await findLastContent(head, market, replaced);
-    if (head === undefined || before === undefined) return draft;
-    const isCopied = head.copy !== null || pending.isPending(head.content_hash);
-    const input = { before: before.handle, after: market.handle, isBothWays: !managed && isCopied };
-    const { back, forth, rows } = await jobs.query('content-change', input);
-    const change = await artifacts.write(back.bytes, back.sha256);
-    return { ...draft, previous: head.latest, change, rows, forth: await copies.change(head.copy, forth) };
-  }
-
-  /** Returns the latest content of a store: the served one, its copy, or its files; undefined if it is lost. */
-  async function findLastContent(
-    head: DataHistoryDocument,
-    after: Pick<ServedMarket, 'identity'>,
-    replaced: ContentReader | undefined,
-  ): Promise<ServedMarket | undefined> {
-    const isLast = (content: ServedMarket | undefined): boolean =>
-      content?.identity.datasetId === after.identity.datasetId && content.identity.contentHash === head.content_hash;
-    const served = markets.served();
-    if (isLast(served)) return served;
-    const restored = await copies.restored(head, after);
-    if (restored !== undefined) return restored;
-    const held = await replaced?.();
-    return isLast(held) ? held : undefined;
-  }
-
-  async function preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null> {
-    const head = await historyOf(documents, datasetId);
-    if (head === undefined || head.copy !== null) return null;
-    const content = await held();
-    if (content?.identity.contentHash !== head.content_hash) return null;
-    const copy = await copies.orNone(content);
-    return copy === null ? null : { datasetId, contentHash: head.content_hash, copy };
-  }
-
-  async function requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument> {
-    const found = await readStoredVersion(documents, datasetId, version);
-    if (found === undefined)
-      throw versionNotFound(datasetId, { version, head: await historyOf(documents, datasetId), path });
-    if (typeof found === 'string') throw refuseUnreadable(datasetId, version);
-    return found;
-  }
-
-  /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
-  async function knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument> {
-    const until = parseMoment(time);
-    let [low, high] = [firstOf(head), head.latest];
-    let found: DataVersionDocument | undefined;
-    while (low <= high) {
-      const middle = Math.ceil((low + high) / 2);
-      const version = await requireVersion(datasetId, middle);
-      if (parseMoment(version.known_at) <= until) [found, low] = [version, middle + 1];
-      else high = middle - 1;
-    }
-    if (found !== undefined) return found;
-    throw refuseKnownLater(datasetId, time, (await requireVersion(datasetId, firstOf(head))).known_at);
-  }
+  const { prepare, preserve, findLastContent } = createContentRecording({ ...dependencies, copies, pending });
+  const earlier = createEarlierContents(dependencies);
+  const { requireVersion } = earlier;
 
   async function at(asKnownOn: AsKnownOn | undefined, path: VersionPath = 'as_known_on'): Promise<KnownMarket> {
     const served = markets.require();
@@ -211,50 +113,11 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     const number = parseVersionNumber(asKnownOn);
     const found =
       number === undefined
-        ? await knownAt(datasetId, head, String(asKnownOn))
+        ? await earlier.knownAt(datasetId, head, String(asKnownOn))
         : await requireVersion(datasetId, number, path);
     if (found.version === latest) return { served, version: latest };
-    if (found.version < head.readable_from) throw await lost(datasetId, found.version);
-    return { served: await earlier(served, latest, found), version: found.version };
-  }
-
-  async function lost(datasetId: string, version: number): Promise<Refusal> {
-    const latest = (await historyOf(documents, datasetId))?.latest ?? version;
-    return refuseNotKept(datasetId, version, { kept: (await requireStore(datasetId))?.versions_kept ?? null, latest });
-  }
-
-  /** Returns an earlier content, which is kept in memory until others are requested. */
-  function earlier(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket> {
-    const { datasetId, adjustment, currency = null } = served.identity;
-    const key = JSON.stringify([datasetId, adjustment, currency, wanted.version, wanted.content_hash]);
-    const known = held.get(key) ?? make(served, latest, wanted);
-    held.delete(key);
-    held.set(key, known);
-    known.catch(() => held.delete(key));
-    if (held.size > HELD_MAX) held.delete(held.keys().next().value!);
-    return known;
-  }
-
-  async function make(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket> {
-    const { datasetId } = served.identity;
-    const changes: { readonly path: string; readonly sha256: string }[] = [];
-    for (let version = latest; version > wanted.version; version--) {
-      const { change } = await requireVersion(datasetId, version);
-      if (change === null) throw await lost(datasetId, wanted.version);
-      changes.push({ path: await artifacts.file(change), sha256: change.sha256 });
-    }
-    const { content_hash: contentHash, known_at: loadedAt } = wanted;
-    const { handle } = await jobs.query('earlier-market', { last: served.handle, changes, contentHash });
-    const market = await prepareServedMarket(handle, loadedAt);
-    markets.hold(market);
-    return market;
-  }
-
-  /** @returns its document, undefined if that cannot be read */
-  async function requireStore(datasetId: string): Promise<DatasetDocument | undefined> {
-    const stored = await documents.get('store', datasetId);
-    if (stored === undefined) throw datasetNotFound(datasetId);
-    return readStored(stored, readDataset);
+    if (found.version < head.readable_from) throw await earlier.refuseLost(datasetId, found.version);
+    return { served: await earlier.content(served, latest, found), version: found.version };
   }
 
   function stateOf(head: DataHistoryDocument | undefined, store: DatasetDocument | undefined): DataVersionList['copy'] {
@@ -276,7 +139,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       if (!isManaged(kind)) pending.add(market);
     },
     async list(datasetId, query) {
-      const store = await requireStore(datasetId);
+      const store = await requireStore(documents, datasetId);
       const head = await historyOf(documents, datasetId);
       return { ...(await listStoredVersions(documents, datasetId, { head, ...query })), copy: stateOf(head, store) };
     },
@@ -294,16 +157,16 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         content.version === firstOf(head) ? ALWAYS : dayKnown(content);
       let content = await requireVersion(datasetId, version);
       const knownOn = dayOf(content);
-      const earlier: KnownReferences['earlier'][number][] = [];
+      const references: KnownReferences['earlier'][number][] = [];
       while (content.version > head.readable_from && content.change !== null) {
         const { name: artifact, sha256 } = content.change;
         content = await requireVersion(datasetId, content.version - 1);
-        earlier.push({ artifact, sha256, knownOn: dayOf(content) });
+        references.push({ artifact, sha256, knownOn: dayOf(content) });
       }
-      return { knownOn, earlier };
+      return { knownOn, earlier: references };
     },
     async difference(datasetId, { from, to, limit, appended }, signal) {
-      await requireStore(datasetId);
+      await requireStore(documents, datasetId);
       const [before, after] = [await at(from, 'from'), await at(to, 'to')];
       const input = {
         before: before.served.handle,

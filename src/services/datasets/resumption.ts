@@ -48,8 +48,7 @@ export interface DatasetResumption {
 }
 
 export function createDatasetResumption(dependencies: DatasetResumptionDependencies): DatasetResumption {
-  const { documents, activity, jobs, markets, activations, loading, folders, closing, versions, timestamp } =
-    dependencies;
+  const { documents, activity, markets, activations, loading, closing, versions, timestamp } = dependencies;
 
   async function announce(): Promise<void> {
     const active = (await listDatasets(documents)).find((store) => store.active);
@@ -61,14 +60,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   async function resume(keepsServed: boolean): Promise<void> {
     let failure: FailedLoad | undefined;
     try {
-      await sweepSharedFolders();
-      for (const { store_id, writing } of await listDatasets(documents))
-        if (writing && !(await jobs.isLive(`generate:${store_id}`))) await forgetUnwritten(documents, store_id);
-      await forgetLeftovers(documents);
-      const named = await listDatasets(documents);
-      // An unreadable document may refer to a folder that no other refers to, so nothing is removed if there is one.
-      if (named.length === (await documents.ids('store')).length)
-        await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
+      await removeLeftovers(dependencies);
       const active = (await listDatasets(documents)).find((store) => store.active);
       const isServed = markets.served() !== undefined || (await isFollowed());
       const isKept =
@@ -168,4 +160,16 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   }
 
   return { announce, resume };
+}
+
+/** Removes what a crash left: data and folders of stores that no document names. */
+async function removeLeftovers({ documents, jobs, folders }: DatasetResumptionDependencies): Promise<void> {
+  await sweepSharedFolders();
+  for (const { store_id, writing } of await listDatasets(documents))
+    if (writing && !(await jobs.isLive(`generate:${store_id}`))) await forgetUnwritten(documents, store_id);
+  await forgetLeftovers(documents);
+  const named = await listDatasets(documents);
+  // An unreadable document may refer to a folder that no other refers to, so nothing is removed if there is one.
+  if (named.length === (await documents.ids('store')).length)
+    await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
 }

@@ -1,15 +1,9 @@
 import type { BenchmarkStatement, MethodologyChange } from '#contract/governance.js';
 import { listReferences } from '#domain/checks/validate-reference.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { Judgement } from '#domain/daily-plans/judgement-document.js';
-import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
-import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
-import type { PriceOverride } from '#domain/documents/price-override.js';
 import { countStaleSessions } from '#domain/documents/stale-sessions.js';
 import type { Subject } from '#domain/documents/version-document.js';
-import type { RunDocument } from '#domain/documents/run-document.js';
-import { findLastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
@@ -18,17 +12,15 @@ import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { Markets } from '#market/serving/markets.js';
 import { readLastVersion } from '#store/history/history.js';
 import { logHead } from '#store/publication/log.js';
-import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
-import { parseStored } from '#store/read-stored.js';
 import type { ApprovalGate } from '../approvals/approvals.js';
-import { readTable, type CheckInputDependencies } from '../daily-plans/check-input.js';
+import type { CheckInputDependencies } from '../daily-plans/check-input.js';
 import type { Versions } from '../history/versions.js';
 import type { Publications } from '../publication/publications.js';
 import { adjustmentOf } from '../stored/declared-adjustment.js';
-import { storeNamed } from '../indices/on-store.js';
-import { findRun } from '../stored/run-documents.js';
-import { findIndex, requireIndex } from '../stored/stored-indices.js';
+import { requireIndex } from '../stored/stored-indices.js';
+import { listHeldOverrides } from './held-overrides.js';
+import { listDecisions } from './listed-decisions.js';
 import type { Procedures } from './procedures.js';
 
 /** Evidence about indices, generated from their documents and registers. */
@@ -52,30 +44,13 @@ export interface StatementsDependencies {
   readonly timestamp: () => string;
 }
 
-interface HeldTerms {
-  readonly date: string;
-  readonly sessions: Int32Array;
-  readonly signal: AbortSignal;
-}
-
 /** Maximum number of register entries in a statement. Other routes list the complete registers. */
 const LISTED = 50;
-const JUDGEMENTS_READ = 1000;
 const REVIEWS = 4;
 
 export function createStatements(dependencies: StatementsDependencies): Statements {
-  const {
-    documents,
-    versions,
-    publications,
-    exports,
-    procedures,
-    markets,
-    calendars,
-    approvals,
-    scheduleOf,
-    timestamp,
-  } = dependencies;
+  const { documents, versions, publications, procedures, markets, calendars, approvals, scheduleOf, timestamp } =
+    dependencies;
 
   async function changes(indexId: string, limit: number): Promise<readonly MethodologyChange[]> {
     const subject: Subject = { kind: 'index', id: indexId };
@@ -98,77 +73,6 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
       if (thrown instanceof Refusal && UNREADABLE.has(thrown.code)) return none;
       throw thrown;
     }
-  }
-
-  /** Returns an index and all indices on which it depends. */
-  async function addAncestors(document: IndexDocument): Promise<ReadonlySet<string>> {
-    const found = new Set([document.id]);
-    const visit = async (child: IndexDocument): Promise<void> => {
-      for (const id of listReferences(child)) {
-        if (found.has(id)) continue;
-        found.add(id);
-        const parent = await findIndex(documents, id);
-        if (parent !== undefined) await visit(parent);
-      }
-    };
-    await visit(document);
-    return found;
-  }
-
-  /** Returns decisions about the days of an index. Waivers are those of its findings, and of those of its parents. */
-  async function judgementsOf(document: IndexDocument): Promise<readonly Judgement[]> {
-    const { id: indexId } = document;
-    const family = await addAncestors(document);
-    const found: Judgement[] = [];
-    for (const scheduleId of await documents.ids('schedule')) {
-      const stored = await documents.get('schedule', scheduleId);
-      const plan = parseStored(stored, ScheduleDocument);
-      if (plan === undefined || !plan.indices.includes(indexId)) continue;
-      const last = await documents.lastNumber('judgement', scheduleId);
-      for (let seq = last; seq > Math.max(0, last - JUDGEMENTS_READ); seq--) {
-        const read = await documents.get('judgement', formatNumberedId(scheduleId, seq));
-        const judgement = parseStored(read, Judgement);
-        if (judgement === undefined || (judgement.index_id !== null && !family.has(judgement.index_id))) continue;
-        if (judgement.action === 'run' && judgement.reason === null) continue;
-        const own = judgement.findings.filter(({ index_id: of }) => family.has(of));
-        if (judgement.findings.length > 0 && own.length === 0) continue; // A waiver of findings of other indices.
-        found.push({ ...judgement, findings: own });
-      }
-    }
-    return found.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, LISTED);
-  }
-
-  /** Returns the overrides of prices of securities that the run of an index holds at that close, or from it on. */
-  async function overridesOf(document: IndexDocument, signal: AbortSignal): Promise<PriceOverride[]> {
-    const run = await findRun(documents, document.id);
-    if (run === undefined) return [];
-    const storeId = (await storeNamed(documents, document)) ?? markets.served()?.identity.datasetId;
-    const store =
-      storeId === undefined ? undefined : parseStored(await documents.get('store', storeId), DatasetDocument);
-    const within = (store?.price_overrides ?? []).filter(({ date }) => date >= run.start && date <= run.end);
-    const { sessions = new Int32Array() } = calendars.get(document.calendar) ?? {};
-    const heldOn = new Map<string, ReadonlySet<string>>();
-    const listed: PriceOverride[] = [];
-    for (const override of within.toReversed()) {
-      const { date, identifier } = override;
-      const held = heldOn.get(date) ?? (await readHeld(run, { date, sessions, signal }));
-      heldOn.set(date, held);
-      if (held.has(identifier)) listed.push(override);
-      if (listed.length === LISTED) break;
-    }
-    return listed;
-  }
-
-  /** Returns the securities that a run holds at a close, and those that it buys there. */
-  async function readHeld(run: RunDocument, { date, sessions, signal }: HeldTerms): Promise<ReadonlySet<string>> {
-    const next = sessions[findLastAtMost(sessions, parseValidDay(date)) + 1];
-    const files = [
-      await readTable(exports, run, { table: 'closing', end: date }, signal),
-      next === undefined || formatDay(next) > run.end
-        ? null
-        : await readTable(exports, run, { table: 'opening', end: formatDay(next) }, signal),
-    ];
-    return new Set(files.flatMap((rows) => (rows ?? []).map(({ identifier }) => String(identifier))));
   }
 
   async function publicationOf(indexId: string): Promise<BenchmarkStatement['publication']> {
@@ -215,8 +119,8 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
             const rule = approvals.ruleOf(action);
             return rule === undefined ? [] : [{ action, persons: rule.persons }];
           }),
-          judgements: [...(await judgementsOf(document))],
-          overrides: await overridesOf(document, signal),
+          judgements: [...(await listDecisions(documents, document, LISTED))],
+          overrides: await listHeldOverrides(dependencies, document, { limit: LISTED, signal }),
         },
         limitations: limitationsOf(document, { covered: calendar && formatDay(calendar.coverage.publishedTo) }),
         changes: [...(await changes(indexId, LISTED))],

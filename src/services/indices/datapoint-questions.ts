@@ -27,7 +27,7 @@ import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { DEFAULT_CALENDAR } from './calendars.js';
 import { fillStoredPlugins } from './filled-plugins.js';
-import { reachedBy } from './index-questions.js';
+import { reachedBy } from './reached-documents.js';
 import { createStoredIndices } from '../stored/stored-indices.js';
 
 /** Explains expressions. */

@@ -17,7 +17,7 @@ import { parseValidDay } from '#domain/time/days.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { DocumentReader, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
-import { reachedBy } from '../indices/index-questions.js';
+import { reachedBy } from '../indices/reached-documents.js';
 import { requireIndex, type StoredIndex } from '../stored/stored-indices.js';
 import { planModels, requireModel } from '../stored/used-models.js';
 

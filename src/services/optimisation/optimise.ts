@@ -19,7 +19,7 @@ import { versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { versioned } from '../indices/index-questions.js';
+import { versioned } from '../indices/question-definitions.js';
 import { runOnStoreOf } from '../indices/on-store.js';
 import { readStoredModelId } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';

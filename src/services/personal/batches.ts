@@ -15,7 +15,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { reachedBy } from '../indices/index-questions.js';
+import { reachedBy } from '../indices/reached-documents.js';
 import { runOnStoreOf } from '../indices/on-store.js';
 import { assertOwnName, prefixName } from '../operations/access.js';
 import { requireIndex } from '../stored/stored-indices.js';

@@ -2,7 +2,6 @@ import { setImmediate } from 'node:timers/promises';
 import type { Publication, PublicKeys, PublishRequest } from '#contract/publication.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { parseValidDay } from '#domain/time/days.js';
 import {
   NO_HASH,
   type PublicationEntry,
@@ -14,7 +13,6 @@ import type { PublishedError } from '#domain/documents/published-error.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { findLastAtMost } from '#domain/numbers/search.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { appendEntries, assertReadable, logBatches, logHead } from '#store/publication/log.js';
 import { hashSigner } from '#store/publication/signing.js';
@@ -40,9 +38,10 @@ import {
 } from './errors.js';
 import { createPublicationRequest } from './requested-closes.js';
 import { assertAllowed } from './allowed.js';
-import { disagreementsOf, type Closes } from './disagreements.js';
-import { assertWhole, partialCloses } from './partial-closes.js';
-import { findLastDate, statementsOf, type Log, type PublishableCloses, type Statement } from './statements.js';
+import { readCloses } from './publishable-closes.js';
+import { disagreementsOf } from './disagreements.js';
+import { assertWhole } from './partial-closes.js';
+import { findLastDate, statementsOf, type Log, type Statement } from './statements.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 
 /** Dates of published entries, both ends included. */
@@ -95,26 +94,7 @@ const ATTEMPTS_MAX = 5;
 const SIGNED_PER_TURN = 64;
 
 export function createPublications(dependencies: PublicationsDependencies): Publications {
-  const { documents, jobs, maker, signingKeys, states, calendars, approvals, timestamp } = dependencies;
-
-  async function closesOf(run: RunDocument, { through, calendar, signal }: ClosesTerms): Promise<PublishableCloses> {
-    const { bytes } = await jobs.query('view-run', { view: 'closes', columns: await maker.columnsOf(run) }, signal);
-    const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // Made by this engine.
-    if (through !== undefined) assertReached(closes.dates, through, calendar);
-    const end = through === undefined ? closes.dates.length : closes.dates.findLastIndex((date) => date <= through) + 1;
-    const cut = <T>(values: readonly T[]): readonly T[] => values.slice(0, end);
-    return {
-      dates: cut(closes.dates),
-      price: cut(closes.price),
-      total: cut(closes.total),
-      net: cut(closes.net),
-      divisor: cut(closes.divisor),
-      composition_hash: cut(closes.composition_hash),
-      held: cut(closes.held),
-      without_bar: cut(closes.without_bar),
-      partial: partialCloses(closes),
-    };
-  }
+  const { documents, signingKeys, states, calendars, approvals, timestamp } = dependencies;
 
   /** @returns false if another publication or key was written first */
   async function isAppended(
@@ -155,7 +135,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const isClosed = (date: string): boolean => hasClosure(calendar, date);
       // A run that was not named is current.
       const stale = id === undefined ? null : (await stateOf(states, run)).stale;
-      const closes = await closesOf(run, { through: asked.through, calendar, signal });
+      const closes = await readCloses(dependencies, run, { through: asked.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(documents, indexId);
         const { standing, head } = log;
@@ -204,7 +184,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
     async entries(indexId, window) {
       const { start, end } = window;
       assertOrder({ start, end });
-      const head = await requireLog(indexId);
+      const head = await requireLog(documents, indexId);
       await assertReadable(documents, indexId, head); // A refusal must precede the first byte of the response.
       return applyFilter(logBatches(documents, indexId, head), window);
     },
@@ -212,17 +192,18 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       return listRegisteredErrors(documents, indexId, limit);
     },
     async keys(indexId) {
-      await requireLog(indexId);
+      await requireLog(documents, indexId);
       return signingKeys.list();
     },
     rotateKey: (by) => signingKeys.rotate(by),
   };
+}
 
-  async function requireLog(indexId: string): Promise<PublicationHead> {
-    const head = await logHead(documents, indexId);
-    if (head !== undefined) return head;
-    throw new Refusal('NOTHING_PUBLISHED', `No close of ${indexId} was ever published.`, { index_id: indexId });
-  }
+/** @throws Refusal NOTHING_PUBLISHED */
+async function requireLog(documents: DocumentStore, indexId: string): Promise<PublicationHead> {
+  const head = await logHead(documents, indexId);
+  if (head !== undefined) return head;
+  throw new Refusal('NOTHING_PUBLISHED', `No close of ${indexId} was ever published.`, { index_id: indexId });
 }
 
 /** Returns the end of a log and the entry in force for each date. */
@@ -260,29 +241,6 @@ interface Appended {
   readonly entries: readonly PublicationEntry[];
   readonly requested: Requested;
   readonly error: NewError | null;
-}
-
-interface ClosesTerms {
-  readonly through: string | undefined;
-  readonly calendar: Calendar | undefined;
-  readonly signal: AbortSignal;
-}
-
-/**
- * Refuses a last date that the run does not reach: a session up to it has no close, or its first close is later.
- * @throws Refusal NO_DATA_IN_RANGE
- */
-function assertReached(dates: readonly string[], through: string, calendar: Calendar | undefined): void {
-  const [first, last] = [dates[0]!, dates.at(-1)!];
-  const detail = { through, first, last };
-  if (through < first)
-    throw new Refusal('NO_DATA_IN_RANGE', `through ${through} is before the first close of the run, ${first}.`, detail);
-  const { sessions } = calendar ?? {};
-  const next = sessions?.[findLastAtMost(sessions, parseValidDay(last)) + 1];
-  // Closed days after the last session have no close that could be missing.
-  if (through <= last || (next !== undefined && next > parseValidDay(through))) return;
-  const message = `through ${through} is after the last close of the run, ${last}: run the index up to it first, or publish through ${last}.`;
-  throw new Refusal('NO_DATA_IN_RANGE', message, detail);
 }
 
 /** Tests that a closure of a calendar is recorded on a date. */

@@ -11,7 +11,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { DocumentStore } from '#store/port.js';
-import { reachedBy } from '../indices/index-questions.js';
+import { reachedBy } from '../indices/reached-documents.js';
 import { findIndex, requireIndex } from '../stored/stored-indices.js';
 import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
 import { planModels } from '../stored/used-models.js';

@@ -5,7 +5,7 @@ import { IndexDocument, isRuleDocument } from '#domain/documents/index-document.
 import type { MarketData } from '#domain/market/market-data.js';
 import { marketCapWeight } from '#domain/rules/weighting/market-cap-weight.js';
 import type { DocumentStore } from '#store/port.js';
-import { reachedBy } from '../indices/index-questions.js';
+import { reachedBy } from '../indices/reached-documents.js';
 
 /** Costs of the run, so that the code of trades is compiled too. */
 const COST_BPS = 10;

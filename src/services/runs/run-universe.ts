@@ -2,7 +2,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { readsUniverse } from '#domain/datapoints/expressions/field-text.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { reachedBy } from '../indices/index-questions.js';
+import { reachedBy } from '../indices/reached-documents.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { runDefinition } from '../stored/run-definition.js';
 

@@ -32,7 +32,7 @@ import type { JobSystem } from '#jobs/job-system.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { reachedBy } from '../indices/index-questions.js';
+import { reachedBy } from '../indices/reached-documents.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { assertAnyKnown } from './known-decisions.js';

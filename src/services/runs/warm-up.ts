@@ -3,7 +3,8 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Clock } from '#jobs/clock.js';
 import { type ComputePool, type Lane, TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
 import type { Markets } from '#market/serving/markets.js';
-import { type Step, type StepsDependencies, createWarmUpSteps, OF_THREAD } from './warm-up-steps.js';
+import { OF_THREAD, type Step } from './warm-up-requests.js';
+import { type StepsDependencies, createWarmUpSteps } from './warm-up-steps.js';
 
 /**
  * Makes the requests that clients are likely to make on worker threads in idle time, one at a time, and discards the

@@ -104,12 +104,18 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   }
 
   /**
-   * Returns the path of a new draft; a draft that a process left behind is removed like any file. Recreates a missing
-   * folder: it contains only copies, and an operator may have deleted it.
+   * Runs work on the path of a new draft, which is removed if it still exists afterwards; a draft that a process left
+   * behind is removed like any file. Recreates a missing folder: it contains only copies, and an operator may have
+   * deleted it.
    */
-  async function newDraft(): Promise<string> {
+  async function withDraft<T>(work: (draft: string) => Promise<T>): Promise<T> {
     await makeFolder(folder);
-    return path(`${randomBytes(8).toString('hex')}.part`);
+    const draft = path(`${randomBytes(8).toString('hex')}.part`);
+    try {
+      return await work(draft);
+    } finally {
+      await rm(draft, { force: true });
+    }
   }
 
   return {
@@ -124,59 +130,25 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
       await note(name).catch(() => {}); // another process may just have removed it, or the folder may be read-only
       return (await markOf(name)) !== undefined;
     },
-    async fill(name, { body, bytes, sha256 }) {
-      const draft = await newDraft();
-      const hash = createHash('sha256');
-      let length = 0;
-      try {
-        const file = await open(draft, 'wx', 0o600);
-        try {
-          for await (const chunk of body) {
-            hash.update(chunk);
-            length += chunk.length;
-            await file.writeFile(chunk);
-          }
-        } finally {
-          await file.close();
-        }
-        const digest = hash.digest('hex');
-        if (length !== bytes || digest !== sha256) throw refuseDamagedArtifact(name);
-        await keep(name, draft, digest, length);
-      } finally {
-        await rm(draft, { force: true });
-      }
+    async fill(name, object) {
+      await withDraft(async (draft) => {
+        const { sha256, bytes } = await writeBody(draft, object.body);
+        if (bytes !== object.bytes || sha256 !== object.sha256) throw refuseDamagedArtifact(name);
+        await keep(name, draft, sha256, bytes);
+      });
     },
     async put(name, bytes, sha256) {
-      const draft = await newDraft();
-      try {
+      await withDraft(async (draft) => {
         await writeFile(draft, bytes, { mode: 0o600 });
         await keep(name, draft, sha256, bytes.length);
-      } finally {
-        await rm(draft, { force: true });
-      }
+      });
     },
-    async make(name, content, send) {
-      const draft = await newDraft();
-      try {
-        const file = await open(draft, 'wx+', 0o600);
-        const hash = createHash('sha256');
-        let sha256: string;
-        try {
-          for (const part of content.parts()) {
-            hash.update(part);
-            await file.writeFile(part);
-          }
-          sha256 = hash.digest('hex');
-          await send(sourceIn(file, content.length), sha256);
-        } finally {
-          await file.close();
-        }
+    make: (name, content, send) =>
+      withDraft(async (draft) => {
+        const sha256 = await writeParts(draft, content, send);
         await keep(name, draft, sha256, content.length);
         return sha256;
-      } finally {
-        await rm(draft, { force: true });
-      }
-    },
+      }),
     async link(from, to) {
       try {
         await link(path(`${from}${SUM}`), path(`${to}${SUM}`));
@@ -207,4 +179,38 @@ async function excessFiles(folder: string, bytesMax: number, keptFrom: number): 
     names.push(name);
   }
   return names;
+}
+
+/** Writes a received body to a new file. */
+async function writeBody(draft: string, body: OpenObject['body']): Promise<{ sha256: string; bytes: number }> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const file = await open(draft, 'wx', 0o600);
+  try {
+    for await (const chunk of body) {
+      hash.update(chunk);
+      bytes += chunk.length;
+      await file.writeFile(chunk);
+    }
+  } finally {
+    await file.close();
+  }
+  return { sha256: hash.digest('hex'), bytes };
+}
+
+/** Writes content to a new file piece by piece, and sends it from the file. @returns its SHA-256, hex */
+async function writeParts(draft: string, content: MadeBytes, send: SendObject): Promise<string> {
+  const file = await open(draft, 'wx+', 0o600);
+  const hash = createHash('sha256');
+  try {
+    for (const part of content.parts()) {
+      hash.update(part);
+      await file.writeFile(part);
+    }
+    const sha256 = hash.digest('hex');
+    await send(sourceIn(file, content.length), sha256);
+    return sha256;
+  } finally {
+    await file.close();
+  }
 }

@@ -1,0 +1,48 @@
+import { isAssetIdentifier } from '#domain/schema/shape.js';
+import { describeBadIdentifier } from '../tables/key-problems.js';
+import { cellPath, type Problems } from '../tables/problems.js';
+import { IDENTIFIERS_MAX } from './market-limits.js';
+
+/** Codes of identifiers, in the order of their first rows. */
+export interface IdentifierCodes {
+  /** Code of an identifier; undefined, with a finding, if the text is not a valid one. @param row of the file */
+  codeOf(text: string | null, file: IdentifierFile, row: number): number | undefined;
+  /** Returns the identifiers by code. */
+  names(): string[];
+}
+
+interface IdentifierFile {
+  readonly label: string;
+  readonly written: readonly string[];
+  readonly identifierColumn: number;
+}
+
+export function createIdentifierCodes(problems: Problems): IdentifierCodes {
+  const codes = new Map<string, number>();
+
+  function codeOf(
+    text: string | null,
+    { label, written, identifierColumn }: IdentifierFile,
+    row: number,
+  ): number | undefined {
+    const known = text === null ? undefined : codes.get(text);
+    if (known !== undefined) return known;
+    const path = cellPath(label, row, written[identifierColumn]!);
+    if (text === null || !isAssetIdentifier(text)) {
+      problems.error(describeBadIdentifier(path, text));
+      return undefined;
+    }
+    if (codes.size === IDENTIFIERS_MAX) {
+      problems.error({
+        code: 'OUT_OF_RANGE',
+        path,
+        message: `The market holds more than ${IDENTIFIERS_MAX} identifiers, which is the most a store can hold.`,
+      });
+      return undefined;
+    }
+    codes.set(text, codes.size);
+    return codes.size - 1;
+  }
+
+  return { codeOf, names: () => [...codes.keys()] };
+}

@@ -1,0 +1,154 @@
+import type { Day } from '#domain/time/days.js';
+import type { Mapping } from '#domain/documents/mapping.js';
+import type { MarketFile, NamedMarketRows } from '../content/market-rows.js';
+import type { Problem, Problems } from '../tables/problems.js';
+import { textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
+import { columnsCalled, PRICES, type MappedCells, type MappedFile } from './mapped-cells.js';
+import { createSlashlessNames } from './slashless-names.js';
+import { isMarketTable } from './market-tables.js';
+import type { createTextColumns } from './text-columns.js';
+import { columnsOfField, columnsOfTuples, columnsOfTwoRows, WORD, type WideColumns } from './wide-columns.js';
+
+/** Wide table with one column per security. Its columns are known once its header is complete. */
+export interface WideFile extends MarketFile {
+  /** Null until the second header row is read, undefined if the table is unreadable. */
+  columns: OpenedColumns | null | undefined;
+  rowsMet: number;
+}
+
+interface OpenedColumns extends WideColumns {
+  readonly file: MarketFile;
+  readonly codes: readonly (number | undefined)[];
+}
+
+/** Rows of tables with one column per security. */
+export interface WideRows {
+  /** Begins a table; undefined, with a finding, if nothing states the field of its numbers. */
+  beginFile(label: string, written: readonly string[], table: string): WideFile | undefined;
+  /** Adds the bars of a row; null is a row that cannot be read, and is only counted. */
+  addCells(file: WideFile, values: readonly (Cell | undefined)[] | null): void;
+}
+
+interface WideRowsDependencies {
+  readonly rows: NamedMarketRows;
+  readonly texts: ReturnType<typeof createTextColumns>;
+  readonly cells: MappedCells;
+}
+
+export function createWideRows(
+  mapping: Mapping,
+  problems: Problems,
+  { rows, texts, cells }: WideRowsDependencies,
+): WideRows {
+  const slashless = createSlashlessNames(problems);
+
+  function beginFile(label: string, written: readonly string[], table: string): WideFile | undefined {
+    const field = fieldOfTable(mapping, table);
+    if (field === undefined) {
+      problems.error({
+        code: 'MISSING_COLUMN',
+        path: label,
+        message: `The mapping does not state the field of the numbers of ${JSON.stringify(table.slice(0, 80))}: fields does not name the table.`,
+      });
+      return undefined;
+    }
+    const columns = field === null ? columnsOfTuples(mapping, written) : columnsOfField(mapping, field, written);
+    const file = { label, written, identifierColumn: -1, dateColumn: 0, fieldOf: new Int32Array(0), isWide: true };
+    return { ...file, columns: columns === undefined ? null : open({ label, written }, columns), rowsMet: 0 };
+  }
+
+  function open(source: Pick<MarketFile, 'label' | 'written'>, columns: WideColumns): OpenedColumns {
+    const names = columns.columns.map((column) => column?.field ?? '');
+    const file = rows.openFile(source, names);
+    const codes = columns.columns.map(
+      (column) => column && rows.codeOf({ ...file, identifierColumn: 0 }, slashless(column.identifier)),
+    );
+    for (const name of names) texts.numbered.add(name);
+    const opened: MappedFile = {
+      ...file,
+      dateColumn: columns.date,
+      ...columnsCalled(mapping, names),
+    };
+    return { ...columns, file: opened, codes };
+  }
+
+  function addCells(file: WideFile, values: readonly (Cell | undefined)[] | null): void {
+    if (values === null) {
+      file.rowsMet += 1;
+      return;
+    }
+    if (file.columns === null) {
+      const written = [...file.written, ...values.slice(file.written.length).map(() => '')]; // a sheet ends a row at its last cell
+      const columns = columnsOfTwoRows(mapping, written, values);
+      const isHeader = typeof cells.readDay(values[columns.date]) !== 'number';
+      if (!isHeader) problems.error(removeField(file.label));
+      file.columns = isHeader ? open({ label: file.label, written }, columns) : undefined;
+      return;
+    }
+    const { columns } = file;
+    if (columns === undefined) return; // what cannot be opened is not read
+    if (file.rowsMet === 0 && isAboveDays(columns, values) && typeof cells.readDay(values[columns.date]) !== 'number')
+      return;
+    const row = (file.rowsMet += 1);
+    const common = columns.days === undefined ? cells.dayOf(columns.file, values[columns.date], row) : undefined;
+    if (common === undefined && columns.days === undefined) return;
+    for (let i = 0; i < columns.codes.length; i++) {
+      const code = columns.codes[i];
+      if (code === undefined) continue;
+      const day = common ?? dayBeside(columns, i, values, row);
+      if (day === undefined) continue;
+      const value = cells.numberOf(columns.file, i, values[i], row);
+      if (value === undefined) cells.refuseNumber(columns.file, i, formatWrittenCell(values[i]), row);
+      else if (value === value) setBar(columns, i, { row, code, day }, value);
+    }
+  }
+
+  /** Returns the day next to a number; undefined if both are empty, or with a finding. */
+  function dayBeside(
+    { days, file }: OpenedColumns,
+    i: number,
+    values: readonly (Cell | undefined)[],
+    row: number,
+  ): Day | undefined {
+    const at = days![i]!; // of a table with several
+    if (textIn(values[i]) === null && typeof cells.readDay(values[at]) !== 'number') return undefined;
+    return cells.dayOf({ ...file, dateColumn: at }, values[at], row);
+  }
+
+  function setBar(
+    columns: OpenedColumns,
+    i: number,
+    bar: { row: number; code: number; day: Day },
+    value: number,
+  ): void {
+    const number = cells.priceOf(PRICES.has(columns.columns[i]!.field), value);
+    if (number !== number) return;
+    rows.beginBar(bar.row, bar.code, bar.day);
+    rows.setNumber(columns.file, i, number);
+  }
+
+  return { beginFile, addCells };
+}
+
+/** Returns true if a row below the header has no numbers: the name of an index, or attributes such as CURRENCY. */
+function isAboveDays({ date, file, columns }: OpenedColumns, cells: readonly (Cell | undefined)[]): boolean {
+  const { readers } = file as MappedFile; // opened so
+  const isTerms = WORD.test(textIn(cells[date]) ?? '');
+  return cells.every(
+    (cell, i) => columns[i] === undefined || textIn(cell) === null || (isTerms && readers[i]!(cell) === undefined),
+  );
+}
+
+/** Returns the field of the numbers of a wide table: null if its columns state it, undefined if nothing does. */
+function fieldOfTable(mapping: Mapping, table: string): string | null | undefined {
+  if (Object.keys(mapping.fields).length > 0) return isMarketTable(mapping, table) ? mapping.fields[table]! : undefined;
+  return mapping.field;
+}
+
+/** Describes a wide table whose second row already contains numbers. */
+const removeField = (label: string): Problem => ({
+  code: 'MISSING_COLUMN',
+  path: label,
+  message:
+    'The field of the numbers of the table is not stated: the mapping has no field (CLOSE, for example), and the first row below the header contains a day instead of a second header row with field names.',
+});

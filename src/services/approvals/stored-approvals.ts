@@ -1,0 +1,82 @@
+import { Approval, OpenApprovals, type ApprovalState } from '#domain/approvals/approval-document.js';
+import { formatNumberedId } from '#store/document-id.js';
+import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
+import { isOpen } from './decide.js';
+
+/** Documents of approvals, and the list of open ones, by which requests are found. */
+export interface StoredApprovals {
+  find(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined>;
+  /** Returns the open approval of a content. */
+  findOpen(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined>;
+  save(tx: DocumentTransaction, approval: Approval): Promise<void>;
+  /** Removes expired requests from those that are searched. @returns the number of open ones */
+  dropExpired(tx: DocumentTransaction): Promise<number>;
+  lastNumber(reader: Pick<DocumentReader, 'lastNumber'>): Promise<number>;
+  /** Approvals below a number. Those of the states pending and approved are searched only among open ones. */
+  newestFirst(state: ApprovalState | undefined, before: number): AsyncGenerator<Approval>;
+}
+
+const OWNER = 'approval';
+const keyOf = (approvalId: number): string => formatNumberedId(OWNER, approvalId);
+
+export function createStoredApprovals(documents: DocumentStore, now: () => number): StoredApprovals {
+  /** Returns an approval in its current state. After its deadline it has expired. */
+  const asOfNow = (approval: Approval): Approval =>
+    isOpen(approval) && Date.parse(approval.expires_at) <= now() ? { ...approval, state: 'expired' } : approval;
+
+  async function find(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined> {
+    const stored = await reader.get('approval', keyOf(approvalId));
+    const read = parseStored(stored, Approval);
+    return read && asOfNow(read);
+  }
+
+  async function findOpen(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined> {
+    const found = (await openIn(reader)).find((open) => open.digest === digest);
+    const approval = found && (await find(reader, found.approval_id));
+    return approval && isOpen(approval) ? approval : undefined;
+  }
+
+  async function save(tx: DocumentTransaction, approval: Approval): Promise<void> {
+    await tx.put('approval', keyOf(approval.approval_id), approval);
+    const open = await openIn(tx);
+    const others = open.filter(({ approval_id: id }) => id !== approval.approval_id);
+    const { approval_id, digest } = approval;
+    const next = isOpen(approval) ? [...others, { approval_id, digest }] : others;
+    if (next.length !== open.length) await tx.put('approval-state', OWNER, { open: next } satisfies OpenApprovals);
+  }
+
+  async function dropExpired(tx: DocumentTransaction): Promise<number> {
+    const open = await openIn(tx);
+    const kept = [];
+    for (const one of open) {
+      const approval = await find(tx, one.approval_id);
+      if (approval !== undefined && isOpen(approval)) kept.push(one);
+      else if (approval?.state === 'expired') await tx.put('approval', keyOf(one.approval_id), approval);
+    }
+    if (kept.length !== open.length) await tx.put('approval-state', OWNER, { open: kept } satisfies OpenApprovals);
+    return kept.length;
+  }
+
+  async function* newestFirst(state: ApprovalState | undefined, before: number): AsyncGenerator<Approval> {
+    const isFew = state === 'pending' || state === 'approved';
+    const last = await lastNumber(documents);
+    const numbers = isFew
+      ? (await openIn(documents)).map(({ approval_id: id }) => id).toSorted((a, b) => b - a)
+      : Array.from({ length: last }, (_, k) => last - k);
+    for (const number of numbers) {
+      if (number >= before) continue;
+      const approval = await find(documents, number);
+      if (approval !== undefined) yield approval;
+    }
+  }
+
+  const lastNumber: StoredApprovals['lastNumber'] = (reader) => reader.lastNumber('approval', OWNER);
+
+  return { find, findOpen, save, dropExpired, lastNumber, newestFirst };
+}
+
+async function openIn(reader: Pick<DocumentReader, 'get'>): Promise<OpenApprovals['open']> {
+  const stored = await reader.get('approval-state', OWNER);
+  return parseStored(stored, OpenApprovals)?.open ?? [];
+}

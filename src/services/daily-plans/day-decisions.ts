@@ -1,0 +1,245 @@
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
+import { findDueDay } from '#domain/daily-plans/due-days.js';
+import type { DayDocument, Renewal, ScheduleDay } from '#domain/daily-plans/day-document.js';
+import type { Judgement } from '#domain/daily-plans/judgement-document.js';
+import type { StepType } from '#domain/daily-plans/step-catalogue.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { countSessionsBetween } from '#domain/calendars/sessions-between.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
+import { formatNumberedId } from '#store/document-id.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import { createDay, renewDay, type AuthoredPlan } from './new-day.js';
+import { requireSchedule, type ScheduleReader } from './schedules.js';
+import { shownDay } from './shown-day.js';
+import { assertFound, createWaiverRequest, type WaiverRequest } from './waivers.js';
+import { dayNotFound, hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
+
+/** A request to perform a day now. */
+export interface RunDayRequest {
+  /** Steps whose results are removed first, so that they are performed again. */
+  readonly again: readonly StepType[];
+  readonly reason: string | null;
+}
+
+export interface Backfill {
+  readonly start: string;
+  readonly end: string;
+  readonly reason: string | null;
+}
+
+/** Decisions of people about days. */
+export interface DayDecisions {
+  /**
+   * Performs a day immediately, under the current schedule; a day that is being performed is performed again after its
+   * round. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED
+   */
+  run(scheduleId: string, date: string, request: RunDayRequest, by: Authorship): Promise<ScheduleDay>;
+  /** Ends a day that is not done. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, DAY_ENDED */
+  skip(scheduleId: string, date: string, reason: string, by: Authorship): Promise<ScheduleDay>;
+  /**
+   * Accepts findings of a check, and continues the day immediately. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND,
+   * DAY_ENDED
+   */
+  waive(scheduleId: string, date: string, waived: WaiverRequest, by: Authorship): Promise<ScheduleDay>;
+  /** Performs the days of a range, oldest first. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED, INVALID_RANGE */
+  backfill(scheduleId: string, range: Backfill, by: Authorship): Promise<{ readonly dates: readonly string[] }>;
+}
+
+export interface DayDecisionsDependencies {
+  readonly documents: DocumentStore;
+  readonly schedules: ScheduleReader;
+  readonly days: StoredDays;
+  readonly calendars: Calendars;
+  readonly approvals: ApprovalGate;
+  readonly now: () => number;
+  /** Called when something is due. */
+  readonly wake: () => void;
+}
+
+/** Calendars and the present time. */
+type Clock = Pick<DayDecisionsDependencies, 'calendars' | 'now'>;
+
+/** A decision by the members that it has. */
+type Judged = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'reason'> & Partial<Judgement>;
+/** A day after a decision, with its entry of the register, and what others have to agree to. */
+interface Decided {
+  readonly day: DayDocument;
+  readonly judged: Judged;
+  readonly requested?: Requested;
+}
+const NO_WAIVER = { index_id: null, check: null, identifier: null, findings: [], approval_id: null, approved_by: [] };
+
+/** Maximum number of sessions of one backfill: four years. */
+const BACKFILL_MAX = 1040;
+
+export function createDayDecisions(dependencies: DayDecisionsDependencies): DayDecisions {
+  const { documents, schedules, days, calendars, approvals, now, wake } = dependencies;
+
+  async function judge(tx: DocumentTransaction, judged: Judged, by: Authorship) {
+    const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
+    const { author, keyId = null } = by;
+    const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...NO_WAIVER, ...judged };
+    await tx.put('judgement', formatNumberedId(judged.schedule_id, seq), judgement);
+  }
+
+  /** Changes a day that has not ended by a decision of a person. */
+  async function toDecision(
+    scheduleId: string,
+    date: string,
+    by: Authorship,
+    decide: (day: DayDocument) => Decided,
+  ): Promise<ScheduleDay> {
+    await requireSchedule(schedules, scheduleId);
+    return approvals.guarded(by, ({ admit }) => documents.transaction((tx) => decideIn(tx, admit), { by }));
+
+    async function decideIn(tx: DocumentTransaction, admit: Admission['admit']): Promise<ScheduleDay> {
+      const stored = await readDay(tx, scheduleId, date);
+      if (stored === undefined) throw dayNotFound(scheduleId, date);
+      if (hasEnded(stored))
+        throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${stored.state}.`, {
+          state: stored.state,
+        });
+      const { day, judged, requested } = decide(stored);
+      const agreement = await admit(tx, requested);
+      await days.changeIn(tx, day);
+      const findings = requested?.facts.kind === 'waive' ? requested.facts.findings : [];
+      await judge(tx, { ...judged, ...agreement, findings }, by);
+      return shownDay(day);
+    }
+  }
+
+  return {
+    async run(scheduleId, date, { again, reason }, by) {
+      const schedule = await requireSchedule(schedules, scheduleId);
+      assertSession(schedule, date, dependencies);
+      const day = await documents.transaction(
+        async (tx) => {
+          const stored = await readDay(tx, scheduleId, date);
+          const next = renew(stored, schedule, { date, again, calendars, now });
+          await days.changeIn(tx, next);
+          await judge(tx, { action: 'run', schedule_id: scheduleId, date, reason }, by);
+          return next;
+        },
+        { by: { ...by, note: reason ?? by.note } },
+      );
+      wake();
+      return shownDay(day);
+    },
+    async skip(scheduleId, date, reason, by) {
+      const at = formatTimestamp(now());
+      const ending = {
+        state: 'skipped',
+        reason,
+        lease: null,
+        finished_at: at,
+        next_attempt_at: null,
+      } as const;
+      return toDecision(scheduleId, date, by, (day) => ({
+        day: { ...withoutRenewal(day), ...ending, held: [] },
+        judged: { action: 'skip', schedule_id: scheduleId, date, reason },
+      }));
+    },
+    async waive(scheduleId, date, waived, by) {
+      const at = formatTimestamp(now());
+      const { author, keyId = null } = by;
+      const day = await toDecision(scheduleId, date, by, (stored) => {
+        assertFound(stored, waived);
+        return {
+          day: {
+            ...stored,
+            waivers: [...stored.waivers, { ...waived, author, key_id: keyId, at }],
+            next_attempt_at: at,
+          },
+          judged: { action: 'waive', schedule_id: scheduleId, date, ...waived },
+          requested: createWaiverRequest(stored, waived),
+        };
+      });
+      wake();
+      return day;
+    },
+    async backfill(scheduleId, { start, end, reason }, by) {
+      const schedule = await requireSchedule(schedules, scheduleId);
+      assertOrder({ start, end });
+      const sessions = listBackfillSessions(schedule, { start, end, calendars });
+      assertSession(schedule, sessions.at(-1)!, dependencies);
+      await documents.transaction(
+        async (tx) => {
+          for (const date of sessions) {
+            const stored = await readDay(tx, scheduleId, date);
+            if (stored?.state === 'done' || stored?.state === 'running') continue;
+            await days.changeIn(tx, renew(stored, schedule, { date, again: [], calendars, now }));
+          }
+          await judge(
+            tx,
+            {
+              action: 'backfill',
+              schedule_id: scheduleId,
+              date: sessions[0]!,
+              reason: reason ?? `Through ${sessions.at(-1)!}.`,
+            },
+            by,
+          );
+        },
+        { by },
+      );
+      wake();
+      const { open } = await readState(documents, scheduleId);
+      return { dates: sessions.filter((date) => open.includes(date)) };
+    },
+  };
+}
+
+/** @throws Refusal VALIDATION_FAILED for a day in the future or without a session */
+function assertSession({ plan }: AuthoredPlan, date: string, { calendars, now }: Clock): void {
+  const calendar = calendars.get(plan.calendar);
+  const isSession = calendar?.isSession(parseValidDay(date)) === true;
+  const isToCome =
+    calendar !== undefined &&
+    findDueDay(parseValidDay(date), { ...plan, at: '00:00', day_offset: 0 }, calendar).dueMs > now();
+  if (isSession && !isToCome) return;
+  const message = isSession ? `The session ${date} has not begun.` : `${date} is no session of ${plan.calendar}.`;
+  throw refuseWithFindings('request', [{ severity: 'error', code: 'BAD_DATE', path: 'date', message, value: date }]);
+}
+
+/** Returns the sessions of a range. @throws Refusal VALIDATION_FAILED if they are none or too many */
+function listBackfillSessions(
+  { plan }: AuthoredPlan,
+  { start, end, calendars }: Pick<Backfill, 'start' | 'end'> & Pick<Clock, 'calendars'>,
+): string[] {
+  const calendar = calendars.get(plan.calendar);
+  const sessions =
+    calendar === undefined ? [] : [...countSessionsBetween(calendar.sessions, start, end)].map(formatDay);
+  if (sessions.length === 0 || sessions.length > BACKFILL_MAX) {
+    const message = `${plan.calendar} has ${formatCount(sessions.length, 'session')} from ${start} to ${end}; 1 to ${BACKFILL_MAX} are performed at once.`;
+    throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'start', message }]);
+  }
+  return sessions;
+}
+
+/**
+ * Returns the day for its next round: under the present schedule, started if necessary. A running day keeps the
+ * request for the end of its round.
+ */
+function renew(
+  stored: DayDocument | undefined,
+  schedule: AuthoredPlan,
+  { date, again, calendars, now }: Clock & { readonly date: string; readonly again: readonly StepType[] },
+): DayDocument {
+  if (stored === undefined) {
+    const calendar = calendars.get(schedule.plan.calendar)!; // assertSession
+    return createDay(schedule, findDueDay(parseValidDay(date), schedule.plan, calendar), now());
+  }
+  const at = formatTimestamp(now());
+  const { plan, version, author, keyId } = schedule;
+  const isRunning = stored.state === 'running' && stored.lease !== null;
+  const earlier = isRunning ? (stored.renewal?.again ?? []) : [];
+  const renewal: Renewal = { plan, version, author, key_id: keyId, again: [...new Set([...earlier, ...again])] };
+  return isRunning ? { ...stored, renewal, next_attempt_at: at } : renewDay(stored, renewal, at);
+}
+
+const withoutRenewal = ({ renewal: _renewal, ...day }: DayDocument): DayDocument => day;

@@ -1,0 +1,111 @@
+import type { DataHistoryDocument, DataSource } from '#domain/documents/data-version-document.js';
+import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import type { ServedMarkets } from '#market/serving/served-markets.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { ContentCopies } from './content-copies.js';
+import { historyOf, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
+import type { PendingCopies } from './pending-copies.js';
+
+/** Reads a content from its place; undefined if that cannot be read. */
+export type ContentReader = () => Promise<ServedMarket | undefined>;
+
+/** Origin of a content. */
+export interface ContentOrigin {
+  readonly source: DataSource;
+  /**
+   * Kind of the store. Files of imported and synthetic stores belong to the service: nobody else changes them, and no
+   * copy is needed.
+   */
+  readonly kind: DatasetDocument['kind'];
+  /** Reads the current content of the store's files if the latest content is not served. */
+  readonly replaced?: ContentReader;
+}
+
+interface ContentRecordingDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'write'>;
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly markets: ServedMarkets;
+  readonly copies: ContentCopies;
+  readonly pending: Pick<PendingCopies, 'expect' | 'isPending'>;
+  readonly timestamp: () => string;
+}
+
+/** Preparation of the versions that contents add to the histories of their stores. */
+export interface ContentRecording {
+  /** Prepares the version that a content adds to the history of its store; null if the history ends with this content. */
+  prepare(market: ServedMarket, origin: ContentOrigin): Promise<PreparedVersion | null>;
+  /** Copies the latest content of a store that is not served; null if there is none, or a copy exists. */
+  preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null>;
+  /** Returns the latest content of a store: the served one, its copy, or its files; undefined if it is lost. */
+  findLastContent(
+    head: DataHistoryDocument,
+    after: Pick<ServedMarket, 'identity'>,
+    replaced: ContentReader | undefined,
+  ): Promise<ServedMarket | undefined>;
+}
+
+export function createContentRecording({
+  documents,
+  artifacts,
+  jobs,
+  markets,
+  copies,
+  pending,
+  timestamp,
+}: ContentRecordingDependencies): ContentRecording {
+  async function prepare(
+    market: ServedMarket,
+    { source, kind, replaced }: ContentOrigin,
+  ): Promise<PreparedVersion | null> {
+    const { datasetId, contentHash } = market.identity;
+    const head = await historyOf(documents, datasetId);
+    const managed = isManaged(kind);
+    if (!managed) pending.expect(contentHash);
+    if (head?.content_hash === contentHash) return null;
+    const first = kind === 'synthetic' ? kind : 'import';
+    const none = { previous: null, change: null, rows: null, forth: null };
+    const draft = {
+      datasetId,
+      contentHash,
+      source: head === undefined && (source === 'refresh' || source === 'reload') ? first : source,
+      knownAt: timestamp(),
+      ...none,
+    };
+    const before = head === undefined ? undefined : await findLastContent(head, market, replaced);
+    if (head === undefined || before === undefined) return draft;
+    const isCopied = head.copy !== null || pending.isPending(head.content_hash);
+    const input = { before: before.handle, after: market.handle, isBothWays: !managed && isCopied };
+    const { back, forth, rows } = await jobs.query('content-change', input);
+    const change = await artifacts.write(back.bytes, back.sha256);
+    return { ...draft, previous: head.latest, change, rows, forth: await copies.change(head.copy, forth) };
+  }
+
+  async function findLastContent(
+    head: DataHistoryDocument,
+    after: Pick<ServedMarket, 'identity'>,
+    replaced: ContentReader | undefined,
+  ): Promise<ServedMarket | undefined> {
+    const isLast = (content: ServedMarket | undefined): boolean =>
+      content?.identity.datasetId === after.identity.datasetId && content.identity.contentHash === head.content_hash;
+    const served = markets.served();
+    if (isLast(served)) return served;
+    const restored = await copies.restored(head, after);
+    if (restored !== undefined) return restored;
+    const held = await replaced?.();
+    return isLast(held) ? held : undefined;
+  }
+
+  async function preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null> {
+    const head = await historyOf(documents, datasetId);
+    if (head === undefined || head.copy !== null) return null;
+    const content = await held();
+    if (content?.identity.contentHash !== head.content_hash) return null;
+    const copy = await copies.orNone(content);
+    return copy === null ? null : { datasetId, contentHash: head.content_hash, copy };
+  }
+
+  return { prepare, preserve, findLastContent };
+}

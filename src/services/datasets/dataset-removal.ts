@@ -1,0 +1,58 @@
+import type { Authorship } from '#domain/documents/version-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { ManagedFolders } from '#market/content/managed-folder.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
+import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
+import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import { readDataset, datasetNotFound } from '../stored/dataset-documents.js';
+import { assertNothingPublished } from '../stored/kept-runs.js';
+import { forgetAll, forgetDataVersions } from '../stored/data-history.js';
+import type { DatasetActivity } from './activity.js';
+import type { Activations } from './activations.js';
+import { publishReplaced } from './store-files.js';
+
+interface DatasetRemovalDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: JobsAbout;
+  readonly activity: DatasetActivity;
+  readonly activations: Activations;
+  readonly folders: ManagedFolders;
+}
+
+/** Removes a store with its versions, jobs and managed folder. */
+export async function removeDataset(
+  { documents, jobs, activity, activations, folders }: DatasetRemovalDependencies,
+  datasetId: string,
+  ifMatch: Precondition | undefined,
+  by?: Authorship,
+): Promise<void> {
+  const stored = await documents.get('store', datasetId);
+  const document = readStored(stored, readDataset);
+  if (stored === undefined || (document !== undefined && (await activity.isAbandoned(document))))
+    throw datasetNotFound(datasetId);
+  if (activity.isServed(datasetId))
+    throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is being served; activate another one first.`, {
+      store_id: datasetId,
+    });
+  await activity.assertIdle(datasetId);
+  // A refused deletion must not cancel anything.
+  await assertPrecondition(documents, 'store', datasetId, ifMatch);
+  if (by?.purges !== true) await assertNothingPublished(documents, datasetId);
+  const deleted = { of: 'dataset', ids: [datasetId] } as const;
+  await cancelJobsAbout(jobs, deleted); // Includes jobs submitted since.
+  const forget = async (tx: DocumentTransaction): Promise<number> => {
+    await assertPrecondition(tx, 'store', datasetId, ifMatch);
+    if (by?.purges !== true) await assertNothingPublished(tx, datasetId);
+    await tx.delete('store', datasetId);
+    await activations.forget(tx, datasetId);
+    publishReplaced(tx, document);
+    tx.publish({ type: 'store-removed', store_id: datasetId });
+    await forgetJobsAbout(tx, jobs, deleted);
+    return forgetDataVersions(tx, datasetId);
+  };
+  await forgetAll(documents, datasetId, await documents.transaction(forget, { by }), by);
+  // The store is already deleted. If its folder cannot be removed, the next start removes it.
+  if (document?.managed === true && document.location !== null)
+    await folders.remove(document.location, datasetId).catch(() => false);
+}

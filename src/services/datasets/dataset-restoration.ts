@@ -1,0 +1,66 @@
+import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stores/store.js';
+import type { DatasetDocument, DeclaredDataset } from '#domain/documents/dataset-document.js';
+import { Mapping } from '#domain/documents/mapping.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { DocumentStore } from '#store/port.js';
+import type { VersionContent } from '../history/versions.js';
+import type { Asker } from '../shared/gate.js';
+import type { Precondition } from '../shared/preconditions.js';
+import { requireDataset } from '../stored/dataset-documents.js';
+import { isSamePlace, openPlace } from './source-places.js';
+
+interface DatasetRestorationDependencies {
+  readonly documents: DocumentStore;
+  readonly create: (request: DataStoreCreate, asker: Asker, by?: Authorship) => Promise<DataStore>;
+  readonly update: (
+    datasetId: string,
+    request: DataStoreUpdate,
+    ifMatch: Precondition | undefined,
+    by?: Authorship,
+  ) => Promise<{ readonly store: DataStore; readonly etag: string }>;
+  /** Aborted when the service stops. */
+  readonly closing: AbortSignal;
+}
+
+/** Restores a version of a store: changes the store to it, or creates the store again if its data was not deleted. */
+export async function restoreDataset(
+  { documents, create, update, closing }: DatasetRestorationDependencies,
+  { version, body }: VersionContent,
+  ifMatch: Precondition | undefined,
+  by: Authorship,
+): Promise<{ readonly store: DataStore; readonly etag?: string }> {
+  const declared = body as unknown as DeclaredDataset; // Stored as a version of a store.
+  const { store_id: datasetId, kind, name, source, tables, adjustment, currency, mapping } = declared;
+  const kept = declared.versions_kept ?? null;
+  if ((await documents.get('store', datasetId)) !== undefined) {
+    const { document } = await requireDataset(documents, datasetId);
+    return update(
+      datasetId,
+      {
+        name,
+        adjustment,
+        currency,
+        mapping: mapping == null ? null : Mapping.parse(mapping),
+        versions_kept: kept,
+        ...(isPlaced(kind) && !isSamePlace(document.source, source) ? { source: openPlace(source, version) } : {}),
+      },
+      ifMatch,
+      by,
+    );
+  }
+  if (!isPlaced(kind) || source === null)
+    throw new Refusal('VERSION_NOT_RESTORABLE', `The data of the store ${datasetId} was deleted with it.`, {
+      version,
+    });
+  if (ifMatch !== undefined)
+    throw new Refusal('PRECONDITION_FAILED', 'If-Match names a document, but none is stored.', { etag: null });
+  const location = openPlace(source, version);
+  const request = { store_id: datasetId, name, kind, location, tables, adjustment, currency, mapping };
+  const asker = { client: by.keyId ?? null, signal: closing };
+  return { store: await create({ ...request, activate: false }, asker, by) };
+}
+
+/** Tests that a client gave the location of a store's data. */
+const isPlaced = (kind: DatasetDocument['kind']): kind is DataStoreCreate['kind'] =>
+  kind === 'folder' || kind === 'database';

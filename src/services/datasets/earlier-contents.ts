@@ -1,0 +1,116 @@
+import type { DataVersionDocument, DataHistoryDocument } from '#domain/documents/data-version-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { parseMoment } from '#domain/time/moment.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { prepareServedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
+import {
+  refuseKnownLater,
+  refuseNotKept,
+  refuseUnreadable,
+  versionNotFound,
+  type VersionPath,
+} from './data-version-refusals.js';
+import { firstOf, historyOf } from '../stored/data-history.js';
+import { readStoredVersion } from './listed-versions.js';
+import { datasetNotFound, readDataset } from '../stored/dataset-documents.js';
+
+/** Maximum number of earlier contents kept in memory. */
+const HELD_MAX = 2;
+
+interface EarlierContentsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'file'>;
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly markets: ServedMarkets;
+}
+
+/** Versions of stores, and their contents before the latest. */
+export interface EarlierContents {
+  /** @throws Refusal VERSION_NOT_FOUND, DOCUMENT_UNREADABLE */
+  requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument>;
+  /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
+  knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument>;
+  /** Returns an earlier content, which is kept in memory until others are requested. */
+  content(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket>;
+  /** Returns the refusal of a content that is no longer kept. */
+  refuseLost(datasetId: string, version: number): Promise<Refusal>;
+}
+
+export function createEarlierContents({
+  documents,
+  artifacts,
+  jobs,
+  markets,
+}: EarlierContentsDependencies): EarlierContents {
+  /** Contents by key, least recently requested first. */
+  const held = new Map<string, Promise<ServedMarket>>();
+
+  async function requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument> {
+    const found = await readStoredVersion(documents, datasetId, version);
+    if (found === undefined)
+      throw versionNotFound(datasetId, { version, head: await historyOf(documents, datasetId), path });
+    if (typeof found === 'string') throw refuseUnreadable(datasetId, version);
+    return found;
+  }
+
+  async function knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument> {
+    const until = parseMoment(time);
+    let [low, high] = [firstOf(head), head.latest];
+    let found: DataVersionDocument | undefined;
+    while (low <= high) {
+      const middle = Math.ceil((low + high) / 2);
+      const version = await requireVersion(datasetId, middle);
+      if (parseMoment(version.known_at) <= until) [found, low] = [version, middle + 1];
+      else high = middle - 1;
+    }
+    if (found !== undefined) return found;
+    throw refuseKnownLater(datasetId, time, (await requireVersion(datasetId, firstOf(head))).known_at);
+  }
+
+  async function refuseLost(datasetId: string, version: number): Promise<Refusal> {
+    const latest = (await historyOf(documents, datasetId))?.latest ?? version;
+    return refuseNotKept(datasetId, version, {
+      kept: (await requireStore(documents, datasetId))?.versions_kept ?? null,
+      latest,
+    });
+  }
+
+  function content(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket> {
+    const { datasetId, adjustment, currency = null } = served.identity;
+    const key = JSON.stringify([datasetId, adjustment, currency, wanted.version, wanted.content_hash]);
+    const known = held.get(key) ?? make(served, latest, wanted);
+    held.delete(key);
+    held.set(key, known);
+    known.catch(() => held.delete(key));
+    if (held.size > HELD_MAX) held.delete(held.keys().next().value!);
+    return known;
+  }
+
+  async function make(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket> {
+    const { datasetId } = served.identity;
+    const changes: { readonly path: string; readonly sha256: string }[] = [];
+    for (let version = latest; version > wanted.version; version--) {
+      const { change } = await requireVersion(datasetId, version);
+      if (change === null) throw await refuseLost(datasetId, wanted.version);
+      changes.push({ path: await artifacts.file(change), sha256: change.sha256 });
+    }
+    const { content_hash: contentHash, known_at: loadedAt } = wanted;
+    const { handle } = await jobs.query('earlier-market', { last: served.handle, changes, contentHash });
+    const market = await prepareServedMarket(handle, loadedAt);
+    markets.hold(market);
+    return market;
+  }
+
+  return { requireVersion, knownAt, content, refuseLost };
+}
+
+/** Returns the document of a store; undefined if it cannot be read. @throws Refusal STORE_NOT_FOUND */
+export async function requireStore(documents: DocumentStore, datasetId: string): Promise<DatasetDocument | undefined> {
+  const stored = await documents.get('store', datasetId);
+  if (stored === undefined) throw datasetNotFound(datasetId);
+  return readStored(stored, readDataset);
+}

@@ -1,0 +1,103 @@
+import type { Day } from '#domain/time/days.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { TableKind } from '#market/tables/table-kinds.js';
+import type { TableFiles } from '#market/sources/folder.js';
+import { findKnownByBytes, toKnownFiles, selectUnreadFiles, type KnownFile } from '#market/sources/known-files.js';
+import type { MarketTaskOptions, MarketTaskResult } from '#market/process/market-process.js';
+import type { ContentSummary } from '#market/process/market-tasks.js';
+import { createProblems } from '#market/tables/problems.js';
+import { refuseWhole, type FolderReading } from './folder-reading.js';
+import { termsOf, type LoadOptions, type Refused, type Source } from './source-terms.js';
+
+type Accepted = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
+
+export interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
+  /** Last stored day. Reading only new files suffices if all their bars are later. */
+  readonly lastDay: Day;
+  /** Files that the version to be extended was read from. */
+  readonly known: readonly KnownFile[];
+}
+
+/** Data of a source that is new to a version of its store. */
+export interface Addition {
+  /** Summary of all files and of the rows that were read. */
+  readonly summary: ContentSummary;
+  readonly handle: MarketHandle;
+  /** True if all bars of the source were read, including those of stored days. */
+  readonly isWhole: boolean;
+  /** Tables that were not read because no file of them was added, removed or changed. */
+  readonly unchangedTables: readonly TableKind[];
+  /** All files that can be identified. */
+  readonly files: readonly KnownFile[];
+}
+
+/** Reads the new files of a folder; the whole market if bars of stored days may have changed. */
+export async function readFolderAddition(
+  { folders, timestamp }: { readonly folders: FolderReading; readonly timestamp: () => string },
+  source: Source,
+  { lastDay, known }: AdditionOptions,
+  options: MarketTaskOptions,
+): Promise<Refused | ({ readonly kind: 'added' } & Addition)> {
+  const problems = createProblems();
+  const listedAt = Date.parse(timestamp());
+  const files = await folders.list(source, problems);
+  if (files === undefined || problems.errors > 0) return refuseWhole(termsOf(source), files, problems, options);
+  const unread = selectUnreadFiles(
+    files,
+    known,
+    await findKnownByBytes(files, known, listedAt),
+    createDerivedTables(source),
+  );
+  const add = (
+    unchangedTables: readonly TableKind[],
+    unchanged: readonly KnownFile[],
+    { isWhole, read }: { readonly isWhole: boolean; readonly read: Accepted },
+  ) => {
+    const digests = inOrder(files, [...unchanged, ...read.summary.files]);
+    const bytes = digests.reduce((sum, file) => sum + file.bytes, 0);
+    const readWarnings = [...problems.findings(), ...(read.summary.readWarnings ?? [])];
+    return {
+      kind: 'added' as const,
+      summary: { ...read.summary, files: digests, bytes, readWarnings },
+      handle: read.handle!, // it was to be loaded
+      isWhole,
+      unchangedTables: [...unchangedTables, ...(read.summary.unchangedTables ?? [])],
+      files: [...unchanged, ...toKnownFiles(files, read.summary.files, listedAt)],
+    };
+  };
+  const terms = termsOf(source);
+  // Joined or derived columns of a mapping require the whole source.
+  const isPart =
+    source.mapping === null &&
+    !unread.isMarketChanged &&
+    unread.unchanged.some(({ dataset: table }) => table === 'market');
+  const part = isPart
+    ? await folders.readFiles(source, files, { files: unread.files, isPart, known: unread.digests, terms }, options)
+    : undefined;
+  if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
+    return add(unread.unchangedTables, unread.unchanged, { isWhole: false, read: part });
+  // Errors are reported for the whole folder, because one file may have a column that another lacks, and two files
+  // the same bar.
+  const isRefused = part?.kind === 'refused';
+  const input = isRefused
+    ? { files, terms }
+    : { files: { ...unread.files, market: files.market }, known: unread.digests, terms };
+  const read = await folders.readFiles(source, files, input, options);
+  if (read.kind === 'refused') return read;
+  const unchanged = isRefused ? [] : unread.unchanged.filter(({ dataset: table }) => table !== 'market');
+  return add(isRefused ? [] : unread.unchangedTables, unchanged, { isWhole: true, read });
+}
+
+/** Tables derived from the market are as old as the market, regardless of their files. */
+const createDerivedTables = ({ mapping }: Source): readonly TableKind[] =>
+  mapping === null || mapping.adjusted_close === null ? [] : ['corporate_actions'];
+
+/** Digests in the order of their files. */
+function inOrder(
+  files: TableFiles,
+  digests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[],
+) {
+  const digestOf = new Map(digests.map(({ label, bytes, sha256 }) => [label, { label, bytes, sha256 }]));
+  return TABLE_KINDS.flatMap((table) => files[table].flatMap(({ label }) => digestOf.get(label) ?? []));
+}

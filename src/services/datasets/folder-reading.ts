@@ -1,0 +1,125 @@
+import { isManaged, TABLE_KINDS, type DatasetDocument } from '#domain/documents/dataset-document.js';
+import { folderFiles, type TableFiles } from '#market/sources/folder.js';
+import { toKnownFiles, type KnownFile } from '#market/sources/known-files.js';
+import type { Locations } from '#market/sources/locations.js';
+import type { MarketTerms } from '#market/mapping/mapped-content.js';
+import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#market/process/market-process.js';
+import type { MarketTasks } from '#market/process/market-tasks.js';
+import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
+import { createProblems, type Problems } from '#market/tables/problems.js';
+import { termsOf, type Refused, type Source } from './source-terms.js';
+
+/** Reading of folders, which may change while they are read. */
+export interface FolderReading {
+  /** Lists the files of each table; undefined, with a problem, if there is no folder. */
+  list(source: Source, problems: Problems): Promise<TableFiles | undefined>;
+  /** Reads some files of a folder, which must all exist, without others, when they are read. */
+  readFiles(
+    source: Source,
+    listed: TableFiles,
+    input: MarketTasks['readFiles'],
+    options: MarketTaskOptions,
+  ): Promise<MarketTaskResult>;
+  /** Reads all files of a folder. */
+  read(
+    source: Source,
+    options: MarketTaskOptions,
+  ): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }>;
+  /** Returns the files of a folder if they have the content that a store was read from; undefined otherwise. */
+  unchanged(store: Source & Pick<DatasetDocument, 'files'>): Promise<readonly KnownFile[] | undefined>;
+}
+
+export function createFolderReading({
+  locations,
+  timestamp,
+}: {
+  readonly locations: Locations;
+  readonly timestamp: () => string;
+}): FolderReading {
+  async function list({ location, tables, mapping }: Source, problems: Problems): Promise<TableFiles | undefined> {
+    const resolved = await locations.resolve(location ?? '', 'folder');
+    if ('path' in resolved) return folderFiles(resolved.path, { tables, mapping }, locations, problems);
+    problems.error(resolved.problem);
+    return undefined;
+  }
+
+  async function readFiles(
+    source: Source,
+    listed: TableFiles,
+    input: MarketTasks['readFiles'],
+    options: MarketTaskOptions,
+  ): Promise<MarketTaskResult> {
+    const result = await runMarketTask('readFiles', { ...input, isOwn: isManaged(source.kind) }, options);
+    if (result.kind === 'refused') return result;
+    const problems = createProblems();
+    const now = await list(source, problems);
+    for (const label of listChangedLabels(listed, now))
+      problems.error({
+        code: 'UNREADABLE_FILE',
+        path: label,
+        message: 'The file appeared or disappeared while the folder was read.',
+      });
+    return problems.errors > 0 ? { kind: 'refused', findings: problems.findings() } : result;
+  }
+
+  async function read(
+    source: Source,
+    options: MarketTaskOptions,
+  ): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }> {
+    const problems = createProblems();
+    const listedAt = Date.parse(timestamp());
+    const files = await list(source, problems);
+    if (files === undefined || problems.errors > 0) return refuseWhole(termsOf(source), files, problems, options);
+    const result = await readFiles(source, files, { files, terms: termsOf(source) }, options);
+    problems.take(result.kind === 'refused' ? result.findings : result.summary.warnings);
+    if (result.kind === 'refused') return { kind: 'refused', findings: problems.findings() };
+    return {
+      ...result,
+      summary: { ...result.summary, warnings: problems.findings() },
+      known: toKnownFiles(files, result.summary.files, listedAt),
+    };
+  }
+
+  return {
+    list,
+    readFiles,
+    read,
+    async unchanged({ files: digests, ...source }) {
+      if (source.kind !== 'folder') return undefined;
+      const listedAt = Date.parse(timestamp());
+      const listed = await list(source, createProblems());
+      const files = TABLE_KINDS.flatMap((table) => listed?.[table] ?? []);
+      const known = new Map(digests.map((digest) => [digest.label, digest]));
+      const isSame = ({ label, bytes, sha256 }: Partial<FileDigest>): boolean => {
+        const digest = known.get(label ?? '');
+        return digest?.bytes === bytes && (sha256 === undefined || digest?.sha256 === sha256);
+      };
+      if (listed === undefined || files.length !== known.size || !files.every(isSame)) return undefined;
+      const found: FileDigest[] = [];
+      await digestFiles(files, found).catch(() => found.splice(0)); // The reader reports unreadable files.
+      return found.length === files.length && found.every(isSame) ? toKnownFiles(listed, digests, listedAt) : undefined;
+    },
+  };
+}
+
+/** Reports all problems of a folder whose listing is refused, including those of the files found. */
+export async function refuseWhole(
+  terms: MarketTerms,
+  files: TableFiles | undefined,
+  problems: Problems,
+  options: MarketTaskOptions,
+): Promise<Refused> {
+  if (files !== undefined && TABLE_KINDS.some((table) => files[table].length > 0)) {
+    const read = await runMarketTask('readFiles', { files, terms }, { ...options, load: null });
+    if (read.kind === 'refused') problems.take(read.findings);
+  }
+  return { kind: 'refused', findings: problems.findings() };
+}
+
+/** Labels of files that only one of two listings of a folder has; one that cannot be listed any more has none. */
+function listChangedLabels(before: TableFiles, now: TableFiles | undefined): string[] {
+  const labelsOf = (files: TableFiles | undefined) =>
+    new Set(TABLE_KINDS.flatMap((table) => files?.[table].map(({ label }) => label) ?? []));
+  const [old, current] = [labelsOf(before), labelsOf(now)];
+  return [...[...old].filter((label) => !current.has(label)), ...[...current].filter((label) => !old.has(label))];
+}

@@ -1,0 +1,99 @@
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { ManagedFolders } from '#market/content/managed-folder.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { prepareServedMarket } from '#market/serving/served-markets.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { DatasetActivity } from './activity.js';
+import { requireDataset } from '../stored/dataset-documents.js';
+import type { DataSource } from '#domain/documents/data-version-document.js';
+import { recordCopy } from '../stored/data-history.js';
+import type { DataVersions } from './data-versions.js';
+import { activateIn } from './activate.js';
+import type { Activations } from './activations.js';
+import { publishReplaced, type StoreFiles } from './store-files.js';
+
+import type { DatasetLoading } from './loading.js';
+interface ImportCommitDependencies {
+  readonly documents: DocumentStore;
+  readonly activity: DatasetActivity;
+  readonly activations: Activations;
+  readonly folders: ManagedFolders;
+  readonly files: StoreFiles;
+  readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
+  readonly loading: Pick<DatasetLoading, 'read'>;
+  /** Aborted when the service stops. */
+  readonly closing: AbortSignal;
+}
+
+interface CommitTerms {
+  /** The store that is replaced. */
+  readonly previous?: DatasetDocument | undefined;
+  /** The origin of the content. */
+  readonly source: DataSource;
+  readonly by: Authorship | undefined;
+}
+
+/** Writes an imported store, serves it if it was loaded, and removes the folder that it replaced. */
+export async function commitImport(
+  {
+    documents,
+    activity,
+    activations,
+    folders,
+    files: storeFiles,
+    versions,
+    loading,
+    closing,
+  }: ImportCommitDependencies,
+  made: DatasetDocument,
+  handle: MarketHandle | null,
+  { previous, source, by }: CommitTerms,
+): Promise<void> {
+  const document = { ...made, ...(await storeFiles.keep(made.location!)) }; // It was written to a folder.
+  const served = handle === null ? undefined : await prepareServedMarket(handle, document.last_loaded_at!);
+  const replaceValue = (): Promise<ServedMarket | undefined> => readReplaced({ loading, closing }, previous);
+  const version =
+    served === undefined
+      ? null
+      : await versions.prepare(served, { source, kind: document.kind, replaced: replaceValue });
+  const preserved =
+    served === undefined && previous !== undefined ? await versions.preserve(previous.store_id, replaceValue) : null;
+  if (served !== undefined) await activations.prepare(served);
+  const write = async (tx: DocumentTransaction): Promise<void> => {
+    if (previous === undefined) await activity.assertFree(document.store_id, tx);
+    else await assertUnchanged(tx, previous);
+    publishReplaced(tx, previous);
+    if (preserved !== null) await recordCopy(tx, preserved);
+    if (served === undefined) await tx.put('store', document.store_id, document);
+    else await activateIn(tx, { document, served, activations, version });
+  };
+  await documents.transaction(write, { by });
+  // The new folder is now the store. If the old one cannot be removed, the next start removes it.
+  if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
+}
+
+/** Reads the content of a store before it is replaced; undefined if the store is no longer readable. */
+async function readReplaced(
+  { loading, closing }: Pick<ImportCommitDependencies, 'loading' | 'closing'>,
+  previous: DatasetDocument | undefined,
+): Promise<ServedMarket | undefined> {
+  if (previous?.location == null) return undefined;
+  try {
+    const loaded = await loading.read(previous, { serve: true, signal: closing });
+    return loaded.kind === 'loaded' ? loaded.served : undefined;
+  } catch (failure) {
+    if (failure instanceof Refusal) return undefined;
+    throw failure;
+  }
+}
+
+/** Another process may have imported into the store in the meantime; its rows must not be lost. */
+export async function assertUnchanged(reader: Pick<DocumentStore, 'get'>, previous: DatasetDocument): Promise<void> {
+  const { store_id: datasetId, location } = previous;
+  const { document } = await requireDataset(reader, datasetId);
+  if (document.location !== location)
+    throw new Refusal('STORE_LOADING', `The data store ${datasetId} was changed by another import; send it again.`);
+}

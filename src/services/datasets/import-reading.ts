@@ -1,0 +1,101 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ImportHeader, TableFormat } from '#domain/documents/import-request.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { runMarketTask, type MarketTaskResult } from '#market/process/market-process.js';
+import type { OnImport } from '#market/import/import-answer.js';
+import type { TableKind } from '#market/tables/table-kinds.js';
+import { isFull } from '#market/panels/shared-market.js';
+import type { Asker, Gate } from '../shared/gate.js';
+import { convertFailure } from './refused-data.js';
+
+/** The body of an import. */
+export type ImportedBody =
+  | { readonly kind: 'json'; readonly bytes: Uint8Array }
+  | {
+      readonly kind: 'table';
+      readonly header: ImportHeader;
+      readonly dataset: TableKind;
+      readonly format: TableFormat;
+      readonly bytes: AsyncIterable<Uint8Array>;
+    };
+
+interface ImportReadingDependencies {
+  /** Limits the number of concurrent readers. */
+  readonly readers: Gate;
+  /** Limits the number of concurrent uploads. */
+  readonly uploads: Gate;
+  /** Calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
+}
+
+interface ImportTerms {
+  /** Called when the header is read. */
+  readonly onImport: OnImport;
+  readonly asker: Asker;
+}
+
+/** Reads the data of an import into the folder of its future store. */
+export const readImport = (
+  dependencies: ImportReadingDependencies,
+  body: ImportedBody,
+  terms: ImportTerms,
+): Promise<MarketTaskResult> =>
+  body.kind === 'json' ? readJson(dependencies, body.bytes, terms) : readTable(dependencies, body, terms);
+
+async function readJson(
+  { readers, calendarsInUse }: ImportReadingDependencies,
+  body: Uint8Array,
+  { onImport, asker }: ImportTerms,
+): Promise<MarketTaskResult> {
+  const calendars = await calendarsInUse();
+  const options = { load: UNNAMED, body, onImport, calendars, signal: asker.signal };
+  return readers(() => convertFailure('content', runMarketTask('importBody', {}, options)), asker);
+}
+
+/** Writes a table next to the future store and reads it there. */
+async function readTable(
+  { readers, uploads, calendarsInUse }: ImportReadingDependencies,
+  { header, dataset, format, bytes }: Extract<ImportedBody, { kind: 'table' }>,
+  { onImport, asker }: ImportTerms,
+): Promise<MarketTaskResult> {
+  const calendars = await calendarsInUse();
+  return uploads(async () => {
+    const answer = await onImport(header);
+    const path = join(answer.folder, UPLOADED);
+    try {
+      await convertFailure('content', writeUpload(path, bytes));
+      const options = { load: answer.load ? UNNAMED : null, calendars, signal: asker.signal };
+      const input = { table: { path, dataset, format }, answer, terms: header };
+      return await readers(() => convertFailure('content', runMarketTask('importTable', input, options)), asker);
+    } finally {
+      await removeUpload(path);
+    }
+  }, asker);
+}
+
+/** A store has no id before its header is read; its panels are loaded under the one it turns out to have. */
+const UNNAMED = { datasetId: '', adjustment: 'none' } as const;
+
+/**
+ * Name of a received table in the folder of its future store: never read as data, and removed with the folder after a
+ * crash.
+ */
+const UPLOADED = '.uploaded';
+
+/** @throws Refusal STORAGE_FULL, STORE_WRITE_FAILED; and what reading the bytes throws */
+async function writeUpload(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  try {
+    await writeFile(path, bytes, { flag: 'wx', mode: 0o600 });
+  } catch (failure) {
+    if (failure instanceof Refusal) throw failure;
+    const code = isFull(failure) ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED';
+    throw new Refusal(code, 'The table could not be written.', null, { cause: failure });
+  }
+}
+
+/** Removes a table, and what an Arrow stream was written as. */
+async function removeUpload(path: string): Promise<void> {
+  await Promise.all([path, `${path}.parquet`].map((file) => rm(file, { force: true })));
+}

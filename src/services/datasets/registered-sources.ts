@@ -1,0 +1,53 @@
+import { TABLE_KINDS, type DatasetDocument } from '#domain/documents/dataset-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { DocumentReader } from '#store/port.js';
+import { listDatasets } from '../stored/dataset-documents.js';
+
+/**
+ * Refuses a folder, a market file in it, or database tables that another store reads: two stores of one source would be
+ * indistinguishable.
+ */
+export async function assertUnregistered(
+  { kind, location, tables }: Pick<DatasetDocument, 'kind' | 'location' | 'tables'>,
+  reader: DocumentReader,
+  own?: string,
+): Promise<void> {
+  const holder = (await listDatasets(reader)).find(
+    (other) =>
+      other.store_id !== own &&
+      (other.location === location || other.source === location) &&
+      (kind === 'database' ? haveSameTables(tables, other.tables) : !areTwoFiles(tables, other.tables)),
+  );
+  if (holder === undefined) return;
+  const message =
+    kind === 'database'
+      ? `The database with these tables is already registered as the data store ${holder.store_id}.${OTHERWISE}`
+      : registeredText(tables.market, holder);
+  throw new Refusal('FOLDER_REGISTERED', message, { store_id: holder.store_id });
+}
+
+/** Describes which store reads a folder or a file in it, and which part. */
+function registeredText(
+  market: string | undefined,
+  { store_id: storeId, tables: { market: held } }: Pick<DatasetDocument, 'store_id' | 'tables'>,
+): string {
+  const what = market === undefined ? 'The folder' : `The file ${market} of the folder`;
+  const part =
+    market === held ? '' : held === undefined ? ', which reads the whole folder' : `, whose market is its file ${held}`;
+  return `${what} is already registered as the data store ${storeId}${part}.${OTHERWISE}`;
+}
+
+/** The usual intention of registering a source twice. */
+const OTHERWISE = ' To read it otherwise, change that store (adjustment, mapping) or register a copy.';
+
+/** Returns true if two stores of one folder use different files as their market. */
+function areTwoFiles(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {
+  return a.market !== undefined && b.market !== undefined && a.market !== b.market;
+}
+
+/**
+ * Returns true if two stores read the same tables of a database. A table without a name has the name of its dataset.
+ */
+function haveSameTables(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {
+  return TABLE_KINDS.every((table) => (a[table] ?? table) === (b[table] ?? table));
+}

@@ -1,0 +1,51 @@
+import { pathToFileURL } from 'node:url';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
+import type { Locations } from '#market/sources/locations.js';
+import { changePassword, type SecretBox } from '#store/secrets/secret-box.js';
+import { refuseData } from './refused-data.js';
+import { repeat } from './source-places.js';
+
+interface SourceLocationsDependencies {
+  readonly locations: Locations;
+  readonly databases: DatabasePlaces;
+  readonly secrets: Pick<SecretBox, 'seal'>;
+}
+
+/**
+ * Returns the canonical location of a store: the real path of a folder, or the URL of a database with the real path
+ * of its file.
+ */
+export async function resolveLocation(
+  { locations, databases, secrets }: SourceLocationsDependencies,
+  kind: 'folder' | 'database',
+  location: string,
+  path: string,
+): Promise<string> {
+  const resolved = kind === 'folder' ? await locations.resolve(location, 'folder') : await databases.resolve(location);
+  if ('problem' in resolved) throw refuseData([{ severity: 'error', ...resolved.problem, path, ...repeat(location) }]);
+  if ('path' in resolved) return resolved.path;
+  return resolved.place.kind === 'postgresql'
+    ? changePassword(location, secrets.seal)
+    : `${resolved.place.kind}://${pathToFileURL(resolved.place.path).pathname}`;
+}
+
+/** Returns the canonical location of a new source of a store. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED */
+export async function resolveSource(
+  dependencies: SourceLocationsDependencies,
+  { kind }: DatasetDocument,
+  source: string,
+): Promise<string> {
+  const refuse = (finding: Omit<Finding, 'severity'>) =>
+    refuseWithFindings('request', [{ severity: 'error', ...finding }]);
+  if (kind === 'synthetic' || kind === 'imported') {
+    throw refuse({
+      code: 'IMMUTABLE_FIELD',
+      path: 'source',
+      message: `The source of a data store of kind ${kind} cannot be changed.`,
+    });
+  }
+  return resolveLocation(dependencies, kind, source, 'source');
+}

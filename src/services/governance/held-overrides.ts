@@ -1,0 +1,66 @@
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { PriceOverride } from '#domain/documents/price-override.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DocumentStore } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
+import { readTable, type CheckInputDependencies } from '../daily-plans/check-input.js';
+import { storeNamed } from '../indices/on-store.js';
+import { findRun } from '../stored/run-documents.js';
+
+interface HeldOverridesDependencies {
+  readonly documents: DocumentStore;
+  readonly exports: CheckInputDependencies['exports'];
+  readonly markets: Pick<Markets, 'served'>;
+  readonly calendars: Calendars;
+}
+
+interface HeldTerms {
+  readonly date: string;
+  readonly sessions: Int32Array;
+  readonly signal: AbortSignal;
+}
+
+/** Returns the overrides of prices of securities that the run of an index holds at that close, or from it on. */
+export async function listHeldOverrides(
+  { documents, exports, markets, calendars }: HeldOverridesDependencies,
+  document: IndexDocument,
+  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+): Promise<PriceOverride[]> {
+  const run = await findRun(documents, document.id);
+  if (run === undefined) return [];
+  const storeId = (await storeNamed(documents, document)) ?? markets.served()?.identity.datasetId;
+  const store = storeId === undefined ? undefined : parseStored(await documents.get('store', storeId), DatasetDocument);
+  const within = (store?.price_overrides ?? []).filter(({ date }) => date >= run.start && date <= run.end);
+  const { sessions = new Int32Array() } = calendars.get(document.calendar) ?? {};
+  const heldOn = new Map<string, ReadonlySet<string>>();
+  const listed: PriceOverride[] = [];
+  for (const override of within.toReversed()) {
+    const { date, identifier } = override;
+    const held = heldOn.get(date) ?? (await readHeld(exports, run, { date, sessions, signal }));
+    heldOn.set(date, held);
+    if (held.has(identifier)) listed.push(override);
+    if (listed.length === limit) break;
+  }
+  return listed;
+}
+
+/** Returns the securities that a run holds at a close, and those that it buys there. */
+async function readHeld(
+  exports: CheckInputDependencies['exports'],
+  run: RunDocument,
+  { date, sessions, signal }: HeldTerms,
+): Promise<ReadonlySet<string>> {
+  const next = sessions[findLastAtMost(sessions, parseValidDay(date)) + 1];
+  const files = [
+    await readTable(exports, run, { table: 'closing', end: date }, signal),
+    next === undefined || formatDay(next) > run.end
+      ? null
+      : await readTable(exports, run, { table: 'opening', end: formatDay(next) }, signal),
+  ];
+  return new Set(files.flatMap((rows) => (rows ?? []).map(({ identifier }) => String(identifier))));
+}

@@ -1,0 +1,53 @@
+import { listReferences } from '#domain/checks/validate-reference.js';
+import { Judgement } from '#domain/daily-plans/judgement-document.js';
+import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { formatNumberedId } from '#store/document-id.js';
+import type { DocumentStore } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
+import { findIndex } from '../stored/stored-indices.js';
+
+/** Number of latest decisions of each schedule that are searched. */
+const JUDGEMENTS_READ = 1000;
+
+/** Returns the latest decisions about the days of an index. Waivers are those of its findings, and of those of its parents. */
+export async function listDecisions(
+  documents: DocumentStore,
+  document: IndexDocument,
+  limit: number,
+): Promise<readonly Judgement[]> {
+  const { id: indexId } = document;
+  const family = await findFamily(documents, document);
+  const found: Judgement[] = [];
+  for (const scheduleId of await documents.ids('schedule')) {
+    const stored = await documents.get('schedule', scheduleId);
+    const plan = parseStored(stored, ScheduleDocument);
+    if (plan === undefined || !plan.indices.includes(indexId)) continue;
+    const last = await documents.lastNumber('judgement', scheduleId);
+    for (let seq = last; seq > Math.max(0, last - JUDGEMENTS_READ); seq--) {
+      const read = await documents.get('judgement', formatNumberedId(scheduleId, seq));
+      const judgement = parseStored(read, Judgement);
+      if (judgement === undefined || (judgement.index_id !== null && !family.has(judgement.index_id))) continue;
+      if (judgement.action === 'run' && judgement.reason === null) continue;
+      const own = judgement.findings.filter(({ index_id: of }) => family.has(of));
+      if (judgement.findings.length > 0 && own.length === 0) continue; // A waiver of findings of other indices.
+      found.push({ ...judgement, findings: own });
+    }
+  }
+  return found.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, limit);
+}
+
+/** Returns an index and all indices on which it depends. */
+async function findFamily(documents: DocumentStore, document: IndexDocument): Promise<ReadonlySet<string>> {
+  const found = new Set([document.id]);
+  const visit = async (child: IndexDocument): Promise<void> => {
+    for (const id of listReferences(child)) {
+      if (found.has(id)) continue;
+      found.add(id);
+      const parent = await findIndex(documents, id);
+      if (parent !== undefined) await visit(parent);
+    }
+  };
+  await visit(document);
+  return found;
+}

@@ -1,0 +1,54 @@
+import { assertDecides } from '#domain/checks/validate-overlay.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { Markets } from '#market/serving/markets.js';
+import { versioned, type Definition, type Json, type QuestionDefinitions } from './question-definitions.js';
+
+export interface ExplainQuestion {
+  readonly indexId: string;
+  readonly identifier: string;
+  readonly asOf: string | undefined;
+  /** Run whose definition is explained; default: the stored definition. */
+  readonly runId: string | undefined;
+}
+
+/** The definition of a run, or of a stored index, whose documents are read. */
+export type ExplainedDefinition = Pick<Definition, 'document' | 'version'> & Partial<Definition>;
+
+export type ExplainedQuestion = Omit<ExplainQuestion, 'runId'> & { readonly isOfRun: boolean };
+
+interface ExplanationDependencies {
+  readonly definitions: QuestionDefinitions;
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly markets: Markets;
+}
+
+/** Returns an IndexExplanation of a definition on the served market. */
+export async function explainDefinition(
+  { definitions, jobs, markets }: ExplanationDependencies,
+  definition: ExplainedDefinition,
+  { indexId, identifier, asOf, isOfRun }: ExplainedQuestion,
+  signal: AbortSignal,
+): Json {
+  const { document, version } = definition;
+  assertDecides(document);
+  const { handle, market } = markets.require();
+  if (!market.identifiers.includes(identifier))
+    throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
+  if (!isOfRun) await definitions.checked(document);
+  await definitions.onMarket(document, market);
+  const { documents: all, models } =
+    definition.documents === undefined
+      ? await definitions.reached(document)
+      : { documents: definition.documents, models: definition.models };
+  const question = {
+    market: handle,
+    documents: all,
+    ...(models === undefined ? {} : { models }),
+    indexId,
+    identifier,
+    asOf: asOf ?? null,
+  };
+  const { bytes } = await jobs.query('explain', question, signal);
+  return versioned(version, bytes);
+}

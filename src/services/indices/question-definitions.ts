@@ -1,0 +1,129 @@
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
+import { listAssumptions, validateIndex } from '#domain/checks/validate-index.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { assertNoErrors, refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { ModelFiles } from '#jobs/tasks/indices.js';
+import { versionWith } from '#store/history/history.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
+import { runDefinition } from '../stored/run-definition.js';
+import { requireRun } from '../stored/run-documents.js';
+import { prependHead } from '../stored/stamped-json.js';
+import { requireIndex, createStoredIndices } from '../stored/stored-indices.js';
+import { modelFiles } from '../stored/used-models.js';
+import { runOnStoreOf } from './on-store.js';
+import { reachedBy } from './reached-documents.js';
+import { addStoredParts } from './stored-parts.js';
+
+/** Definition with every document that it refers to and the stored risk models that they use. */
+export interface Definition {
+  readonly document: IndexDocument;
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly models?: ModelFiles;
+  /** Version of a stored index. */
+  readonly version: number | null;
+}
+
+export type Body = Readonly<Record<string, unknown>>;
+
+/** JSON as written by a worker. */
+export type Json = Promise<Uint8Array<ArrayBuffer>>;
+
+/** A document fit to be computed, with the warnings about it. */
+interface CheckedDocument {
+  readonly document: IndexDocument;
+  readonly findings: readonly Finding[];
+}
+
+/** Returns the store of a run. */
+interface RunStore {
+  storeOf(run: RunDocument): Promise<string | undefined>;
+}
+
+export interface QuestionDefinitionsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'read' | 'damaged'>;
+  readonly stores: Pick<StoreMarkets, 'of' | 'within'>;
+  readonly states: Pick<RunStore, 'storeOf'>;
+  readonly calendars: Calendars;
+}
+
+/** Definitions that requests ask about: of a body, a stored index or a run. */
+export interface QuestionDefinitions {
+  /** Returns a document with the documents that it refers to and the stored risk models that they use. */
+  reached(document: IndexDocument): Promise<Pick<Definition, 'documents' | 'models'>>;
+  /** @throws Refusal VALIDATION_FAILED */
+  checked(body: Body): Promise<CheckedDocument>;
+  /** Reports data of a document that the served market lacks as an error, together with its other findings. */
+  onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]>;
+  /**
+   * Returns a stored index with its version; null if another one was stored in the meantime, or versions did not exist
+   * yet. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE
+   */
+  now(id: string): Promise<Pick<Definition, 'document' | 'version'>>;
+  /** Runs work on the store of a definition. */
+  onStore<T>(definition: Body | IndexDocument, work: () => Promise<T>): Promise<T>;
+  /** Runs work on the definition and the store of a run. */
+  onRun<T>(subject: string, id: string, work: (definition: Definition) => Promise<T>): Promise<T>;
+}
+
+export function createQuestionDefinitions({
+  documents,
+  artifacts,
+  stores,
+  states,
+  calendars,
+}: QuestionDefinitionsDependencies): QuestionDefinitions {
+  async function reached(document: IndexDocument) {
+    const all = await reachedBy(documents, document);
+    return { documents: all, ...(await modelFiles(documents, artifacts, all)) };
+  }
+
+  async function checked(body: Body): Promise<CheckedDocument> {
+    const { document, findings } = await createStoredIndices(documents).answer((indexOf) =>
+      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf }),
+    );
+    if (document === undefined) throw refuseWithFindings('index document', findings);
+    return { document: await addStoredParts(documents, document), findings };
+  }
+
+  async function onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
+    const { findings, assumed } = await createStoredIndices(documents).answer((indexOf) => ({
+      findings: checkOnMarket(document, market, { severity: 'error', indexOf }),
+      assumed: listAssumptions(document, market, indexOf),
+    }));
+    assertNoErrors('index document', findings);
+    return [...findings, ...assumed];
+  }
+
+  async function now(id: string): Promise<Pick<Definition, 'document' | 'version'>> {
+    const { document, etag } = await requireIndex(documents, id);
+    return { document, version: await versionWith(documents, { kind: 'index', id }, etag) };
+  }
+
+  /** Returns the definition from which a run was made. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
+  async function definitionOfRun(subject: string, id: string): Promise<Definition> {
+    const run = await requireRun(documents, { subject, id });
+    const { indexId, ...reached } = (await runDefinition(artifacts, run)).definition;
+    return { document: reached.documents[indexId]!, ...reached, version: run.index_version ?? null };
+  }
+
+  async function onRun<T>(subject: string, id: string, work: (definition: Definition) => Promise<T>): Promise<T> {
+    const storeId = await states.storeOf(await requireRun(documents, { subject, id }));
+    return stores.within(storeId, async () => work(await definitionOfRun(subject, id)));
+  }
+
+  const onStore = <T>(definition: Body | IndexDocument, work: () => Promise<T>) =>
+    runOnStoreOf({ documents, stores }, definition, work);
+
+  return { reached, checked, onMarket, now, onStore, onRun };
+}
+
+/** Returns a response with the version of the definition to which it belongs. */
+export function versioned(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return prependHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
+}

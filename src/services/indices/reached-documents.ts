@@ -1,0 +1,32 @@
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { listNamedIndices } from '#domain/documents/named-indices.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { DocumentReader } from '#store/port.js';
+import { reachDocuments } from '../stored/stored-indices.js';
+import { addStoredParts } from './stored-parts.js';
+
+/**
+ * Returns a document and all documents that it refers to through universes and derivations, by id, with the securities
+ * of their watchlists.
+ * @throws Refusal VALIDATION_FAILED if one of them was deleted
+ */
+export async function reachedBy(
+  reader: Pick<DocumentReader, 'get'>,
+  document: IndexDocument,
+): Promise<Record<string, IndexDocument>> {
+  const {
+    documents,
+    missing: [first],
+  } = await reachDocuments(reader, document);
+  if (first !== undefined) throw refuseWithFindings('index document', [missingReference(first.at, first.next)]);
+  const whole: (readonly [string, IndexDocument])[] = [];
+  for (const at of documents) whole.push([at.id, await addStoredParts(reader, at)]);
+  return Object.fromEntries(whole); // Makes every id a key, including __proto__.
+}
+
+function missingReference(at: IndexDocument, next: string): Finding {
+  const message = `The index ${at.id} refers to ${next}, which is not stored.`;
+  const path = listNamedIndices(at).find(({ id }) => id === next)!.path; // It was read from there.
+  return { severity: 'error', code: 'UNKNOWN_INDEX', path, message, value: next };
+}

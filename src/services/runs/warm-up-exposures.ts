@@ -1,0 +1,88 @@
+import { requestLatest } from '#domain/datapoints/field-request.js';
+import { resolve } from '#domain/datapoints/resolution.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { RunViewInput } from '#jobs/tasks/views.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { reachedBy } from '../indices/reached-documents.js';
+import { columnsFile, isWholeHistory } from '../stored/run-documents.js';
+import { universeOfRun } from './run-universe.js';
+import { styleQuestions } from './style-questions.js';
+import { EXPOSURES, groupColumnOf, rangeOf, type RequestStep, type Step } from './warm-up-requests.js';
+import type { WarmUpRuns } from './warm-up-runs.js';
+
+/** Prepared datapoints, one question each: size and yield, which clients read of every index. */
+const READY_FIELDS = ['DIVIDEND_YIELD', 'MARKET_CAP'];
+
+/** Steps that prepare exposures of stored runs. */
+export interface WarmUpExposures {
+  exposuresOn(served: ServedMarket): AsyncIterable<Step>;
+  stylesOn(served: ServedMarket, prepared: readonly (RunDocument | undefined)[]): AsyncIterable<Step>;
+}
+
+interface WarmUpExposuresDependencies {
+  readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
+  readonly runs: WarmUpRuns;
+  readonly query: RequestStep;
+}
+
+export function createWarmUpExposures({
+  documents,
+  artifacts,
+  runs,
+  query,
+}: WarmUpExposuresDependencies): WarmUpExposures {
+  /** Prepares other datapoints of some runs. */
+  async function* stylesOn(
+    { handle, market }: ServedMarket,
+    prepared: readonly (RunDocument | undefined)[],
+  ): AsyncGenerator<Step> {
+    const by = groupColumnOf(market);
+    for (const run of prepared) {
+      if (run?.store_id !== handle.datasetId) continue;
+      const { name } = run.artifacts.columns;
+      for (const { field, start, end } of styleQuestions(market, run, READY_FIELDS))
+        yield exposed(`${name} ${field} ${start ?? ''} ${end ?? ''}`, async () => {
+          const columns = await columnsFile(artifacts, run);
+          const universe = await universeOfRun({ documents, artifacts }, run, [field]);
+          return { ...EXPOSURES, universe, columns, by, market: handle, ...rangeOf(start, end), fields: [field] };
+        });
+    }
+  }
+
+  /**
+   * Prepares figures of exposures that depend on no window, for the first request about a run; also relative to its
+   * benchmark, if the benchmark has a run over the whole history.
+   */
+  async function* exposuresOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
+    const by = groupColumnOf(market);
+    const fields = READY_FIELDS.filter((name) => !('missing' in resolve(market, requestLatest(name))));
+    for (const run of await runs.readAll()) {
+      if (run.store_id !== handle.datasetId) continue;
+      const { name } = run.artifacts.columns;
+      for (const field of fields)
+        yield exposed(`${name} ${field}`, async () => {
+          const columns = await columnsFile(artifacts, run);
+          const universe = await universeOfRun({ documents, artifacts }, run, [field]);
+          return { ...EXPOSURES, universe, columns, by, market: handle, fields: [field] };
+        });
+      const other = await runs.benchmarkOf(run);
+      const compared = other && (await runs.find(other.id));
+      if (!compared || !isWholeHistory(compared)) continue;
+      yield exposed(`${name} relative to ${compared.artifacts.columns.name}`, async () => {
+        const columns = await columnsFile(artifacts, run);
+        const benchmark = { indexId: other.id, documents: await reachedBy(documents, other) };
+        const beside = { benchmark, benchmarkColumns: await columnsFile(artifacts, compared) };
+        const universe = await universeOfRun({ documents, artifacts }, run, fields);
+        return { ...EXPOSURES, universe, ...beside, columns, by, market: handle, fields };
+      });
+    }
+  }
+
+  /** Makes a request about exposures, which resumes where it yielded. */
+  const exposed = (key: string, input: () => Promise<RunViewInput>): Step =>
+    query(`exposures ${key}`, 'view-run', input);
+
+  return { exposuresOn, stylesOn };
+}

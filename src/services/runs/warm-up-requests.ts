@@ -1,0 +1,54 @@
+import type { MarketData } from '#domain/market/market-data.js';
+import { OWN_GROUPS } from '#domain/market/market-groups.js';
+import type { Lane, ComputePool } from '#jobs/compute-pool.js';
+import type { TaskInput, TaskName } from '#jobs/tasks.js';
+
+/** Prefix of the keys of steps that a thread performs once, regardless of the served market. */
+export const OF_THREAD = 'thread: ';
+
+/** Number of groups of the requested exposures. */
+const SHOWN_GROUPS = 20;
+
+/** Request made once in the life of a thread, or once per market. */
+export interface Step {
+  readonly key: string;
+  readonly lane: Lane;
+  ask(): Promise<unknown>;
+}
+
+/** Creates a step that makes a request, which yields to others. The thread caches its partial results. */
+export type RequestStep = <N extends TaskName>(
+  key: string,
+  task: N,
+  input: () => TaskInput<N> | Promise<TaskInput<N>>,
+  lane?: Lane,
+) => Step;
+
+export const createRequestStep =
+  (pool: Pick<ComputePool, 'run'>): RequestStep =>
+  (key, task, input, lane = 'light') => ({
+    key,
+    lane,
+    ask: async () => pool.run({ lane, task, input: await input(), yields: true }).output,
+  });
+
+/** Parameters of a range that may be open. */
+export const rangeOf = (start: string | null, end: string | null) => ({
+  ...(start === null ? {} : { start }),
+  ...(end === null ? {} : { end }),
+});
+
+/** Common parameters of all requests about exposures. */
+export const EXPOSURES = {
+  view: 'exposures',
+  groups: SHOWN_GROUPS,
+  interval: 'native',
+  universe: null,
+  benchmark: null,
+  benchmarkColumns: null,
+} as const;
+
+/** Returns the column by which securities are grouped, if a market has one. */
+export function groupColumnOf({ reference: { columns } }: MarketData): string {
+  return columns.find((column) => column === 'SECTOR') ?? columns[0] ?? OWN_GROUPS;
+}

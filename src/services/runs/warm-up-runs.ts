@@ -1,0 +1,74 @@
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { DocumentStore } from '#store/port.js';
+import { findRun } from '../stored/run-documents.js';
+import { findIndex } from '../stored/stored-indices.js';
+
+/** Number of runs searched after a start for the latest one. */
+const RUNS_READ_MAX = 200;
+
+/** Maximum number of latest runs whose exposures are prepared: a run takes one or two megabytes of a thread's cache. */
+const READY_RUNS_MAX = 8;
+
+/** The runs that a warm-up prepares, and the indices to which they belong. */
+export interface WarmUpRuns {
+  /** Returns the latest stored run, as far as is known. */
+  readLatest(): Promise<RunDocument | undefined>;
+  /** Reads the latest stored runs, the latest first. */
+  readAll(): Promise<RunDocument[]>;
+  find(runId: string): Promise<RunDocument | undefined>;
+  /** Returns the index of a run, or else any stored index. */
+  indexOf(run: RunDocument | undefined): Promise<IndexDocument | undefined>;
+  /** Returns the index to which a run was compared; undefined if it was deleted. */
+  benchmarkOf(run: RunDocument): Promise<IndexDocument | undefined>;
+  /** Returns the key of the returns of a run's securities. Runs with the same key share them. */
+  returnsKey(run: RunDocument): Promise<string>;
+  /** A run was stored. */
+  stored(runId: string): void;
+}
+
+export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>): WarmUpRuns {
+  /** Stored runs, latest first, and the runs found first after the start. */
+  let stored: readonly string[] = [];
+  let found: readonly string[] | undefined;
+
+  const findOne = (id: string): Promise<RunDocument | undefined> => findRun(documents, id);
+
+  async function firstIndex(): Promise<IndexDocument | undefined> {
+    const [id] = await documents.ids('index');
+    return id === undefined ? undefined : await findIndex(documents, id);
+  }
+
+  async function readAll(): Promise<RunDocument[]> {
+    found ??= await latestIds();
+    const runs = await Promise.all([...new Set([...stored, ...found])].slice(0, READY_RUNS_MAX).map(findOne));
+    return runs.filter((run) => run !== undefined);
+  }
+
+  async function latestIds(): Promise<string[]> {
+    const ids = (await documents.ids('run')).slice(0, RUNS_READ_MAX);
+    const runs = (await Promise.all(ids.map(findOne))).filter((run) => run !== undefined);
+    return runs.toSorted((a, b) => ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1)).map(({ run_id }) => run_id);
+  }
+
+  return {
+    readLatest: async () => (await readAll())[0],
+    readAll,
+    find: findOne,
+    indexOf: async (run) => (run && (await findIndex(documents, run.index_id))) ?? (await firstIndex()),
+    async benchmarkOf({ request }) {
+      const benchmark = BacktestFields.safeParse(request).data?.benchmark;
+      return benchmark?.kind === 'index' ? await findIndex(documents, benchmark.id) : undefined;
+    },
+    async returnsKey({ run_id: runId, index_id: indexId }) {
+      const document = await findIndex(documents, indexId);
+      return document?.pipeline
+        ? JSON.stringify([document.calendar, document.currency, document.pipeline.treatment])
+        : runId;
+    },
+    stored(runId) {
+      stored = [...new Set([runId, ...stored])].slice(0, READY_RUNS_MAX);
+    },
+  };
+}

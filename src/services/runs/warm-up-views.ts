@@ -1,0 +1,112 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { OWN_GROUPS } from '#domain/market/market-groups.js';
+import { newHashCells } from '#jobs/hash-cells.js';
+import type { RunViewInput } from '#jobs/tasks/views.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { DEFAULT_COMPONENTS } from './factor-measure.js';
+import { reachedBy } from '../indices/reached-documents.js';
+import { columnsFile } from '../stored/run-documents.js';
+import { universeOfRun } from './run-universe.js';
+import { EXPOSURES, groupColumnOf, OF_THREAD, rangeOf, type RequestStep, type Step } from './warm-up-requests.js';
+import type { WarmUpRuns } from './warm-up-runs.js';
+
+/** Number of returns in the window of rolling risk, small because only its code is to be loaded. */
+const ROLLING_WINDOW = 63;
+
+interface WarmUpViewsDependencies {
+  readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
+  readonly runs: WarmUpRuns;
+  readonly query: RequestStep;
+}
+
+/**
+ * Views of a run. Views that do not depend on the market are requested once to load their code, the others once per
+ * market, calendar and benchmark.
+ */
+export async function* prepareViews(
+  run: RunDocument,
+  { handle, market }: ServedMarket,
+  { documents, artifacts, runs, query }: WarmUpViewsDependencies,
+): AsyncGenerator<Step> {
+  const columns = await columnsFile(artifacts, run);
+  const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
+  const window = rangeOf(lastYear < run.start ? null : lastYear, null);
+  const by = market.reference.columns.length > 0 ? groupColumnOf(market) : undefined;
+  const isMarketOfRun = handle.contentHash === run.store_content_hash;
+  const weights = { view: 'weights', columns, risk: true, market: handle, isMarketOfRun } as const;
+  const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): Step => query(key, 'view-run', input);
+  const returns = await runs.returnsKey(run);
+  yield view(`risk ${returns}`, () => ({ ...weights, benchmark: null }));
+  yield view(`${OF_THREAD}attribution`, () => ({ view: 'attribution', columns, ...window }));
+  yield view(`${OF_THREAD}levels`, () => ({ view: 'levels', columns }));
+  yield view(`${OF_THREAD}rolling risk`, () => ({
+    view: 'rolling-risk',
+    columns,
+    runId: run.run_id,
+    memory: { window: ROLLING_WINDOW },
+    benchmark: null,
+    against: 'index',
+    market: null,
+  }));
+  yield view(`${OF_THREAD}compare`, () => ({
+    view: 'compare',
+    format: 'json',
+    start: null,
+    end: null,
+    columns: [columns, columns],
+    benchmark: null,
+    market: null,
+    names: ['', ''],
+    states: [],
+    findings: [],
+  }));
+  yield view(`${OF_THREAD}reconciliation`, () => ({
+    view: 'reconcile',
+    columns,
+    files: [],
+    cells: newHashCells(0),
+    market: null,
+    benchmark: null,
+  }));
+  if (by !== undefined)
+    yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
+  // Prepared by date, all its figures stay in the thread; uses a datapoint that every market has.
+  const exposures = { ...EXPOSURES, columns, by: groupColumnOf(market), market: handle } as const;
+  const whole = { ...exposures, fields: ['DIVIDEND_YIELD'] };
+  yield query('exposures', 'view-run', () => whole);
+  const weekly = { ...exposures, ...window, interval: 'weekly', fields: ['BETA'] } as const;
+  yield query('datapoints', 'view-run', async () => ({
+    ...weekly,
+    universe: await universeOfRun({ documents, artifacts }, run, weekly.fields),
+  }));
+  yield view(`${OF_THREAD}limits`, () => ({
+    view: 'limits',
+    columns,
+    ...window,
+    limits: { rule: null },
+    by: OWN_GROUPS,
+    findings: [],
+    market: null,
+  }));
+  const compared = await runs.benchmarkOf(run);
+  if (compared === undefined) return;
+  const key = `${returns} ${compared.id}`;
+  const benchmark = async () => ({ indexId: compared.id, documents: await reachedBy(documents, compared) });
+  yield view(`active risk ${key}`, async () => ({ ...weights, benchmark: await benchmark() }));
+  yield view(`factor risk ${key}`, async () => ({
+    view: 'factor-risk',
+    columns,
+    benchmark: await benchmark(),
+    market: handle,
+    measure: { model: 'market_sector', factors: DEFAULT_COMPONENTS, estimator: null, findings: [] },
+  }));
+  yield view(`statistical risk ${key}`, async () => ({
+    view: 'factor-risk',
+    columns,
+    benchmark: await benchmark(),
+    market: handle,
+    measure: { model: 'statistical', factors: DEFAULT_COMPONENTS, estimator: null, findings: [] },
+  }));
+}

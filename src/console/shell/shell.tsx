@@ -192,10 +192,11 @@ function CurrentPage({ path }: { readonly path: string }) {
       isWanted = false;
     };
   }, [path, loaded?.trouble != null && loaded.world !== world.value]);
-  // A keyboard user who follows a link continues in the page it led to.
+  // A keyboard user who follows a link continues in the page it led to, at its beginning unless the page chose a place.
   useEffect(() => {
     if (loaded === null) return;
-    if (!isFirst.current) document.getElementById('main')?.focus({ preventScroll: true });
+    const main = document.getElementById('main');
+    if (!isFirst.current && main?.contains(document.activeElement) !== true) main?.focus({ preventScroll: true });
     isFirst.current = false;
   }, [loaded?.found.page]);
   if (found === undefined)

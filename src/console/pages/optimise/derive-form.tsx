@@ -24,17 +24,13 @@ export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps)
   const isAsked = parameter('derive') !== null;
   // A result leads here to be saved as an index.
   useEffect(() => {
-    if (!isAsked) return undefined;
-    // A new page takes the focus first.
-    const timer = setTimeout(() => {
-      section.current?.querySelector('input')?.focus();
-      setParameters({ derive: null });
-    });
-    return () => clearTimeout(timer);
+    if (!isAsked) return;
+    section.current?.focus(); // Its fields may still be loading.
+    setParameters({ derive: null });
   }, [isAsked]);
   const findingsOf = (field: string) => refused?.findings.filter(({ path }) => path === field) ?? [];
   return (
-    <section class="designer-part" aria-label="Derive an index" ref={section}>
+    <section class="designer-part" aria-label="Derive an index" ref={section} tabIndex={-1}>
       <h2>Derive an index</h2>
       <p class="quiet">Applies these constraints at each rebalance of {parent.id}.</p>
       <div class="optimise-run">

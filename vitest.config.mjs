@@ -93,8 +93,8 @@ const kind = (name, settings) => ({
 
 export default defineConfig({
   test: {
-    // Two more than cores, because many files wait for processes, disks and time limits.
-    maxWorkers: availableParallelism() + 2,
+    // One more than cores, because many files wait for processes, disks and time limits.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/run-folder.mjs',
     projects: [

@@ -88,7 +88,7 @@ function OfIndex({ id, ids, specs }: OfIndexProps) {
           isLabelShown
           options={ids.map((value) => ({ value, text: value }))}
           value={id}
-          onChoose={(chosen) => setParameters({ index: chosen })}
+          onChoose={(chosen) => setParameters({ index: chosen, derive: null })}
         />
         <Select
           label="Begin with"
@@ -101,7 +101,7 @@ function OfIndex({ id, ids, specs }: OfIndexProps) {
             })),
           ]}
           value={parameter('set') ?? ''}
-          onChoose={(set) => setParameters({ set: set === '' ? null : set, rows: null, as: null })}
+          onChoose={(set) => setParameters({ set: set === '' ? null : set, rows: null, as: null, derive: null })}
         />
         <a href={indexAddress(id)}>The index</a>
         <a href="/console/risk-models">Risk models</a>

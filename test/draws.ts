@@ -10,6 +10,9 @@ const RUNS_BY_DEFAULT = 100;
 
 export * from 'fast-check';
 
+/** Returns how many of the stated cases are drawn. */
+export const countDraws = (stated: number): number => Math.ceil(SHARE * stated);
+
 /** The assertion of fast-check with a share of its cases. */
 export function assert<T>(property: fastCheck.IAsyncProperty<T>, terms?: fastCheck.Parameters<T>): Promise<void>;
 export function assert<T>(property: fastCheck.IProperty<T>, terms?: fastCheck.Parameters<T>): void;
@@ -17,6 +20,6 @@ export function assert<T>(
   property: fastCheck.IRawProperty<T>,
   terms: fastCheck.Parameters<T> = {},
 ): void | Promise<void> {
-  const numRuns = Math.ceil(SHARE * (terms.numRuns ?? RUNS_BY_DEFAULT));
+  const numRuns = countDraws(terms.numRuns ?? RUNS_BY_DEFAULT);
   return fastCheck.assert(property, { ...terms, numRuns });
 }

@@ -8,6 +8,9 @@ export function distrustOf(cause: unknown): string | undefined {
 export const isWithoutTls = (cause: unknown): boolean =>
   /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(codeOf(cause) ?? '');
 
+/** Returns true if the service closed the connection before a response. */
+export const isClosed = (cause: unknown): boolean => /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/.test(codeOf(cause) ?? '');
+
 /** Returns the error code of a request that failed before a response. */
 const codeOf = (cause: unknown): string | undefined =>
   ((cause as Error | undefined)?.cause as NodeJS.ErrnoException | undefined)?.code;

@@ -7,7 +7,7 @@ import { PlaceFault } from '../access/place-fault.js';
 import { createCurrentKeys } from './keys/current-keys.js';
 import type { Keys } from '../access/key-source.js';
 import { timeRequest } from '#base/tracing/object-requests.js';
-import { distrustOf, isWithoutTls, reasonOf } from './request-failure.js';
+import { distrustOf, isClosed, isWithoutTls, reasonOf } from './request-failure.js';
 import type { S3Access } from '../access/s3-access.js';
 import { EXPIRED, explainRefusal, mayPass } from './service-refusals.js';
 
@@ -63,6 +63,8 @@ const PARTS_MAX = 4;
 const PATIENCE_MS = 45_000;
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 2000;
+/** Number of immediate retries after the service closed a connection, as it does with one that was idle. */
+const CLOSED_RETRIES = 2;
 /** Time without a response, or without another byte of an object, after which a request is aborted. */
 const ANSWER_MS = 60_000;
 const SHA256 = 'x-amz-meta-sha256';
@@ -142,7 +144,7 @@ export function createS3Client(
   /** Sends one request, and retries temporary failures. @param known statuses that the caller handles */
   async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
     for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
-      const { answer, cause, used } = await attempt(url, init);
+      const { answer, cause, used } = await attemptOpen(url, init);
       if (cause instanceof PlaceFault || (cause instanceof Refusal && patience.isOver())) throw cause;
       if (cause instanceof Refusal) continue;
       let message = '';
@@ -163,6 +165,14 @@ export function createS3Client(
         throw new PlaceFault(`The certificate of the object store is refused: ${distrust}.`, cause);
       if (patience.isOver())
         throw unavailable(`The object store cannot be reached at ${endpoint}${reasonOf(message, cause)}.`, cause);
+    }
+  }
+
+  /** Sends a request on an open connection: a closed one says nothing about the service, however late it is noticed. */
+  async function attemptOpen(url: string, init: RequestInit): Promise<Attempt> {
+    for (let retries = 0; ; retries++) {
+      const attempted = await attempt(url, init);
+      if (retries === CLOSED_RETRIES || !isClosed(attempted.cause)) return attempted;
     }
   }
 

@@ -33,3 +33,21 @@ test('each request is reported with its method, its time and whether the store h
   ]);
   expect(seen.every(({ seconds }) => seconds > 0 && seconds < 60)).toBe(true);
 });
+
+test('a connection that the store closes is no outage, however late the client notices', async () => {
+  let requests = 0;
+  const server = createServer((_, answer) => {
+    if (requests++ < 2) answer.destroy();
+    else answer.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    expect(await createS3Client({ ...service.access, endpoint }, { patienceMs: 0 }).look('absent')).toBeUndefined();
+    requests = -1; // Three in a row are an outage.
+    const client = createS3Client({ ...service.access, endpoint }, { patienceMs: 0 });
+    await expect(client.look('absent')).rejects.toThrow('closes the connection without an answer');
+  } finally {
+    server.close();
+  }
+});

@@ -123,7 +123,8 @@ export async function startS3(): Promise<S3Service> {
       return;
     }
     const { method, url: path } = incoming;
-    const inner = request({ port, host, method, path, headers: incoming.headers }, (answer) => {
+    // A connection for each request: one that is kept may be closed while the next request is sent.
+    const inner = request({ port, host, method, path, headers: incoming.headers, agent: false }, (answer) => {
       outgoing.writeHead(answer.statusCode!, answer.headers);
       answer.pipe(outgoing);
     });

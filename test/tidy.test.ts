@@ -163,12 +163,12 @@ test('the table of rooms in ARCHITECTURE is that of the linter', async () => {
   const { ROOMS } = (await import(pathToFileURL('test/rooms.mjs').href)) as {
     ROOMS: Record<string, { values: string[]; types: string[] }>;
   };
-  const listed = (cell: string): string[] => cell.split(',').flatMap((name) => name.trim() || []);
+  const splitCell = (cell: string): string[] => cell.split(',').flatMap((name) => name.trim() || []);
   const section = readFileSync('docs/ARCHITECTURE.md', 'utf8')
     .split(/^## /m)
     .find((part) => part.startsWith('Rooms'))!;
   const rows = [...section.matchAll(/^\| `([\w/]+)\/` \| [^|]* \| ([^|]*)\| ([^|]*)\|$/gm)].map(
-    ([, room, values, types]) => [room!, { values: listed(values!), types: listed(types!) }] as const,
+    ([, room, values, types]) => [room!, { values: splitCell(values!), types: splitCell(types!) }] as const,
   );
   const sorted = ({ values, types }: { values: string[]; types: string[] }) => [values.toSorted(), types.toSorted()];
   expect(Object.fromEntries(rows.map(([room, row]) => [room, sorted(row)]))).toEqual(

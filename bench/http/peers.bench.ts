@@ -5,7 +5,7 @@ import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { createSeededMarket, writePanels } from '../domain/seeded-market.js';
-import { settled, startPython, startService, type Done, type PythonPeer, type RunningService } from './service.js';
+import { waitForIdle, startPython, startService, type Done, type PythonPeer, type RunningService } from './service.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { numberFrom } from '../variables.js';
 import { byPeer, byService, send, type SharedMarket, type Work } from './peers/works.js';
@@ -43,7 +43,7 @@ async function shareMarket(service: RunningService, folder: string): Promise<Sha
   const size = writePanels(folder, market);
   const body = { store_id: 'bench', name: 'Bench', kind: 'folder', location: store, activate: true };
   await send(service, 'POST', '/data/stores', body);
-  await settled(service);
+  await waitForIdle(service);
   return { folder, ...size, dates: Array.from(market.dates, formatDay) };
 }
 
@@ -94,11 +94,13 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
  * reported.
  */
 function verdict({ limit, goal }: Work, ratio: number, done: readonly Done[]): string {
-  const held = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;
+  const compareToLimit = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;
   return [
-    ...(limit === null ? [] : [`ratio ${held(limit, ratio)}`]),
-    ...(goal?.processor === undefined ? [] : [`processor ${held(goal.processor, medianOf(done, 'processor'))}`]),
-    ...(goal?.wall === undefined ? [] : [`clock ${held(goal.wall, medianOf(done, 'wall'))}`]),
+    ...(limit === null ? [] : [`ratio ${compareToLimit(limit, ratio)}`]),
+    ...(goal?.processor === undefined
+      ? []
+      : [`processor ${compareToLimit(goal.processor, medianOf(done, 'processor'))}`]),
+    ...(goal?.wall === undefined ? [] : [`clock ${compareToLimit(goal.wall, medianOf(done, 'wall'))}`]),
   ].join(', ');
 }
 

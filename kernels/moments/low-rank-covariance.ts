@@ -78,7 +78,7 @@ export function estimateLowRankCovariance(
 ): LowRankCovariance {
   const demeaned = demean(panel, assets, shrinkage.weights, new Float64Array(assets), engine);
   const observations = demeaned.rowFactors.length;
-  const { variances, correlation } = (shrinkage.remember ?? measured)(() =>
+  const { variances, correlation } = (shrinkage.remember ?? callMeasure)(() =>
     sampleMoments(engine, panel, demeaned.variances),
   );
   const target = createTarget(shrinkage.target, variances, correlation);
@@ -162,7 +162,7 @@ export function expandCovariance(
   mirrorUpper(out, assets);
 }
 
-const measured = (measure: () => SampleMoments): SampleMoments => measure();
+const callMeasure = (measure: () => SampleMoments): SampleMoments => measure();
 
 function sampleMoments(engine: EstimatingEngine, panel: Float64Array, variances: Float64Array): SampleMoments {
   return { variances, correlation: meanCorrelation(engine, panel, variances) };

@@ -70,8 +70,8 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
         if (isSame(again.names, wantedNames) && again.rows.length <= UPDATES_MAX)
           for (const some of again.rows) gram.over(again.names, some, read);
       }
-      const dropped = without(rows, wantedRows);
-      const come = without(wantedRows, rows);
+      const dropped = subtractKeys(rows, wantedRows);
+      const come = subtractKeys(wantedRows, rows);
       if (
         isSame(names, wantedNames) &&
         windows.length <= UPDATES_MAX &&
@@ -127,7 +127,7 @@ function isSame(a: Int32Array, b: Int32Array): boolean {
 }
 
 /** Returns the keys of one ascending list that the other lacks. */
-function without(keys: Int32Array, others: Int32Array): Int32Array {
+function subtractKeys(keys: Int32Array, others: Int32Array): Int32Array {
   const results: number[] = [];
   let at = 0;
   for (const key of keys) {

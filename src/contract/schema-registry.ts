@@ -67,9 +67,10 @@ export function createSchemaRegistry(): SchemaRegistry {
 
 /** Ids with different schemas in requests and responses, directly or through a reference. */
 function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, JsonSchema>>): Set<string> {
-  const plain = (schema: JsonSchema | undefined) => JSON.stringify(schema).replaceAll(/"#\/(?:input|output)\//g, '"#/');
+  const removeDirection = (schema: JsonSchema | undefined) =>
+    JSON.stringify(schema).replaceAll(/"#\/(?:input|output)\//g, '"#/');
   const shared = [...output.keys()].filter((id) => input.has(id));
-  const twofold = new Set(shared.filter((id) => plain(input.get(id)) !== plain(output.get(id))));
+  const twofold = new Set(shared.filter((id) => removeDirection(input.get(id)) !== removeDirection(output.get(id))));
   for (let before = -1; before !== twofold.size;) {
     before = twofold.size;
     for (const id of shared) {

@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../store/temporary-folder.js';
-import { DIVISOR, finished, servingHere } from './process.js';
+import { DIVISOR, runToEnd, servingHere } from './process.js';
 
 const [command, ...words] = DIVISOR;
 
@@ -22,6 +22,6 @@ test('an agent reaches the tools of a service by standard input and output', asy
 });
 
 test('an address where nothing answers is said before an agent sends anything', async () => {
-  const { status, err } = await finished(['mcp', '--url', 'http://127.0.0.1:1']);
+  const { status, err } = await runToEnd(['mcp', '--url', 'http://127.0.0.1:1']);
   expect([status, err]).toEqual([69, expect.stringContaining('Start one with')]);
 });

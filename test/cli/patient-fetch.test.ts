@@ -45,13 +45,13 @@ test('a write arrives with its method, headers and body, and its answer as it is
 test('an answer that does not come in time is late, not absent, and the command says how to look', async () => {
   const url = await serviceOf(() => undefined);
   const client = createDivisorClient({ url, fetch: impatient });
-  const late = () => client.call('syncData', { body: {} } as never);
-  await expect(late()).rejects.toThrow(LateAnswerError);
+  const callSync = () => client.call('syncData', { body: {} } as never);
+  await expect(callSync()).rejects.toThrow(LateAnswerError);
   const messages: string[] = [];
   const { write } = process.stderr;
   process.stderr.write = (text: string | Uint8Array) => messages.push(String(text)) > 0;
   try {
-    expect(await runWithService({ url }, {}, late as never)).toBe(74);
+    expect(await runWithService({ url }, {}, callSync as never)).toBe(74);
   } finally {
     process.stderr.write = write;
   }

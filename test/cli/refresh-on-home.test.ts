@@ -14,7 +14,7 @@ test('a nightly refresh of a home takes nothing before it has decided, and a spl
   const [home, table] = [join(folder, 'home'), join(folder, 'daily', 'market.csv')];
   const divisor = (...words: readonly string[]) =>
     runHere([...words, '--home', home, '--data-roots', folder, '--json']);
-  const refreshed = async (...words: readonly string[]) => {
+  const runRefresh = async (...words: readonly string[]) => {
     const { status, out, err } = await divisor('refresh', 'daily', ...words);
     const last = out === '' ? {} : (JSON.parse(out.trim().split('\n').at(-1)!) as { result?: RefreshReport });
     return { status, err, result: last.result };
@@ -36,11 +36,11 @@ test('a nightly refresh of a home takes nothing before it has decided, and a spl
   const nightly = ['--fail-on', 'PARTIAL_DATE,HISTORY_CHANGED'];
   await writeFile(table, `${before}${bars('2024-01-05', ['A', 'B'])}`);
   for (let night = 0; night < 2; night++)
-    expect(await refreshed(...nightly)).toMatchObject({
+    expect(await runRefresh(...nightly)).toMatchObject({
       status: 3,
       err: expect.stringContaining('PARTIAL_DATE market[2024-01-05]') as string,
     });
-  expect((await refreshed('--dry-run')).result).toMatchObject({ dates_added: 1, rows_added: 2 });
+  expect((await runRefresh('--dry-run')).result).toMatchObject({ dates_added: 1, rows_added: 2 });
 
   // A is split 2 for 1 on the next day; the closes of the other securities continue.
   const [, ...rows] = before.trim().split('\n');
@@ -53,9 +53,9 @@ test('a nightly refresh of a home takes nothing before it has decided, and a spl
     table,
     `${header}${restated.join('')}${bars('2024-01-05', ['B', 'C', 'D'])}${bars('2024-01-05', ['A'], 5)}`,
   );
-  expect(await refreshed(...nightly)).toMatchObject({
+  expect(await runRefresh(...nightly)).toMatchObject({
     status: 0,
     result: { rows_added: 4, rows_changed: 3, split_restatements: [{ identifier: 'A', ratio: 2, date: '2024-01-05' }] },
   });
-  expect((await refreshed(...nightly)).result).toMatchObject({ rows_added: 0, rows_changed: 0, findings: [] });
+  expect((await runRefresh(...nightly)).result).toMatchObject({ rows_added: 0, rows_changed: 0, findings: [] });
 });

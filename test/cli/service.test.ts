@@ -98,15 +98,15 @@ test('since leaves later releases only, and what is not released yet always', as
     readonly version: string;
     readonly entries: readonly { readonly version: string; readonly date: string | null }[];
   }
-  const since = async (query: string) => (await (await ask(`/changelog${query}`)).json()) as Changelog;
-  const all = await since('');
+  const readChangelog = async (query: string) => (await (await ask(`/changelog${query}`)).json()) as Changelog;
+  const all = await readChangelog('');
   expect(all.entries.find(({ version }) => version === 'Unreleased')?.date).toBeNull();
   const releases = all.entries.filter(({ version }) => version !== 'Unreleased');
   for (const { version } of releases)
     expect(compareVersions(parseVersion(version)!, parseVersion(all.version)!)).toBeLessThanOrEqual(0);
-  expect((await since('?since=0.0.0')).entries).toEqual(all.entries);
+  expect((await readChangelog('?since=0.0.0')).entries).toEqual(all.entries);
   for (const later of [all.version, '99.0.0'])
-    expect((await since(`?since=${later}`)).entries).toEqual(
+    expect((await readChangelog(`?since=${later}`)).entries).toEqual(
       all.entries.filter(({ version }) => version === 'Unreleased'),
     );
 });

@@ -170,20 +170,20 @@ test('a flag that is misspelt is answered with the one that is meant', async () 
 });
 
 test('a setting without effect is reported with its requirement; its default and effective settings are not', () => {
-  const told = (words: string[], variables = {}) => readSettings(words, variables).ineffective;
-  expect(told(['--migrate', 'on', '--lease', '20', '--cache-mb', '100', '--cache', '/c'])).toEqual([
+  const listIneffective = (words: string[], variables = {}) => readSettings(words, variables).ineffective;
+  expect(listIneffective(['--migrate', 'on', '--lease', '20', '--cache-mb', '100', '--cache', '/c'])).toEqual([
     '--cache has no effect without --artifacts s3://...',
     '--cache-mb has no effect without --artifacts s3://...',
     '--lease has no effect without --database',
     '--migrate has no effect without --database',
   ]);
-  expect(told([], { DIVISOR_LEASE: '20' })).toEqual(['DIVISOR_LEASE has no effect without --database']);
-  expect(told(['--lease', '10', '--migrate', 'off'])).toEqual([]);
+  expect(listIneffective([], { DIVISOR_LEASE: '20' })).toEqual(['DIVISOR_LEASE has no effect without --database']);
+  expect(listIneffective(['--lease', '10', '--migrate', 'off'])).toEqual([]);
   const database = 'postgres://u:p@127.0.0.1:5432/d';
-  expect(told(['--database', database, '--lease', '20', '--artifacts', 's3://bucket/a', '--cache-mb', '100'])).toEqual(
-    [],
-  );
-  expect(told(['--database', database, '--artifacts', 'file:///mnt', '--cache-mb', '100'])).toHaveLength(1);
+  expect(
+    listIneffective(['--database', database, '--lease', '20', '--artifacts', 's3://bucket/a', '--cache-mb', '100']),
+  ).toEqual([]);
+  expect(listIneffective(['--database', database, '--artifacts', 'file:///mnt', '--cache-mb', '100'])).toHaveLength(1);
 });
 
 test('the help states the range of a number and the values of a choice', () => {

@@ -16,9 +16,9 @@ const results = accounts.map((account, at) => solveOutcome(common, account, `acc
 
 async function verified(sent: readonly unknown[] | string, found: readonly unknown[]) {
   const folder = await temporaryFolder();
-  const plain = (_: string, value: unknown): unknown =>
+  const toPlain = (_: string, value: unknown): unknown =>
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value;
-  await writeFile(join(folder, 'common.json'), JSON.stringify({ ...common, as_of: AS_OF }, plain));
+  await writeFile(join(folder, 'common.json'), JSON.stringify({ ...common, as_of: AS_OF }, toPlain));
   const lines = (values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
   const [first, second] = [
     join(folder, typeof sent === 'string' ? 'lots.csv' : 'accounts.ndjson'),

@@ -98,7 +98,7 @@ function bodyType(schema: JsonSchema): string {
 
 function method(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): string {
   const { type, wrap } = answerOf(operation, schemas);
-  return written(operation, { name: snake(operation.operationId), extra: [], type, wrap });
+  return writeMethod(operation, { name: snake(operation.operationId), extra: [], type, wrap });
 }
 
 interface Answered {
@@ -141,7 +141,7 @@ function contentMethod(operation: Operation): string[] {
     description: 'What is wanted instead of JSON.',
   };
   return [
-    written(operation, {
+    writeMethod(operation, {
       name: `${snake(operation.operationId)}_content`,
       extra: [media],
       type: 'bytes',
@@ -155,7 +155,7 @@ interface Method extends Answered {
   readonly extra: readonly Argument[];
 }
 
-function written(operation: Operation, { name, extra, type, wrap }: Method): string {
+function writeMethod(operation: Operation, { name, extra, type, wrap }: Method): string {
   const own = argumentsOf(operation);
   const all = [...own.filter(({ isRequired }) => isRequired), ...extra, ...own.filter(({ isRequired }) => !isRequired)];
   const signature = all.map((each, i) => {

@@ -148,10 +148,10 @@ const PLAIN: Readonly<Record<Plain, string>> = {
 
 /** Returns a type as Python source. With the prefix `"`, names are quoted, because they may be declared later. */
 export function typeText(shape: Shape, place: string, naming: Naming): string {
-  const named = (name: string) => (naming.prefix === '"' ? `"${name}"` : `${naming.prefix}${name}`);
+  const formatTypeName = (name: string) => (naming.prefix === '"' ? `"${name}"` : `${naming.prefix}${name}`);
   switch (shape.kind) {
     case 'name':
-      return named(shape.name);
+      return formatTypeName(shape.name);
     case 'literal':
       return `${naming.typing}Literal[${shape.values.map((value) => JSON.stringify(value)).join(', ')}]`;
     case 'union':
@@ -163,7 +163,7 @@ export function typeText(shape: Shape, place: string, naming: Naming): string {
     case 'object':
       return shape.fields.length === 0
         ? `${naming.typing}Dict[str, ${naming.typing}Any]`
-        : named(naming.nameOf(shape.fields, place));
+        : formatTypeName(naming.nameOf(shape.fields, place));
     case 'plain':
       return shape.format === 'date' && naming.date === 'Date'
         ? dateText(naming.prefix)

@@ -133,7 +133,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
   });
 
   /** Opens the request that a refusal names. */
-  async function opened({ status, body }: { readonly status: number; readonly body: unknown }) {
+  async function openRequest({ status, body }: { readonly status: number; readonly body: unknown }) {
     const { error } = body as { readonly error: { readonly code: string; readonly detail: { approval_id: number } } };
     expect([status, error.code]).toEqual([409, 'APPROVAL_REQUIRED']);
     const id = error.detail.approval_id;
@@ -146,7 +146,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await service.finished('backtest:CORE', ada);
     const { body } = await ask<PublishedLog>('GET', '/analytics/CORE/published');
     const level = body.entries.at(-1)!.price!.toFixed(4); // Later closes differ by rounding only.
-    const panel = await opened(
+    const panel = await openRequest(
       await ask('POST', '/analytics/CORE/publish', { restate: true, reason: 'The price was wrong' }),
     );
     await panel.getByText(new RegExp(`bps on ${SESSIONS[3]}$`)).waitFor();
@@ -161,7 +161,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
       changes: { rebalance: { frequency: 'quarterly' } },
     };
     const { body: stored } = await ask('GET', '/indices/CORE');
-    const amended = await opened(await ask('PUT', '/indices/CORE', { ...stored, amendments: [amendment] }));
+    const amended = await openRequest(await ask('PUT', '/indices/CORE', { ...stored, amendments: [amendment] }));
     await amended.getByText('Effective from').waitFor();
     await amended.getByRole('row', { name: 'Rebalance, Frequency monthly quarterly' }).waitFor();
     const [session] = SESSIONS.slice(10);
@@ -169,7 +169,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await folder.write(fileOf(session!, (own, security) => (security === 'AA' ? own * 10 : own)));
     expect((await performed(asAda, session!)).state).toBe('blocked');
     const waiver = { check: 'moves', index_id: 'EVEN', reason: 'The price of the exchange' };
-    const waived = await opened(await ask('POST', `/schedules/close/days/${session}/waivers`, waiver));
+    const waived = await openRequest(await ask('POST', `/schedules/close/days/${session}/waivers`, waiver));
     await waived.getByText('Unexplained moves').waitFor();
     const finding = waived.getByRole('list', { name: 'Findings' }).getByRole('listitem');
     await finding.getByRole('link', { name: 'EVEN' }).waitFor();

@@ -43,8 +43,9 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.getByRole('button', { name: 'Move Sector left' }).click();
     await page.keyboard.press('Escape');
     const order = ['Weight', 'Sector', 'Security', 'Decided', 'Drift'];
-    const shown = async () => (await titles().allTextContents()).map((text) => text.replace(/[↑↓]/, '')).slice(0, 5);
-    await eventually(shown).toEqual(order);
+    const listTitles = async () =>
+      (await titles().allTextContents()).map((text) => text.replace(/[↑↓]/, '')).slice(0, 5);
+    await eventually(listTitles).toEqual(order);
     // The title has the focus, and Shift with an arrow widens its column.
     const sector = titles().filter({ hasText: 'Sector' });
     const width = async () => (await sector.boundingBox())!.width;
@@ -59,7 +60,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.mouse.up();
     await eventually(width).toBeCloseTo(before + 56, 0);
     await page.goto(service.url() + address);
-    await eventually(shown).toEqual(order);
+    await eventually(listTitles).toEqual(order);
     await eventually(width).toBeCloseTo(before + 56, 0);
   });
 

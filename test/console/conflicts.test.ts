@@ -36,9 +36,9 @@ test('what only one changed is kept; what both changed waits for a choice', () =
   const mine: JsonObject = { ...withoutTags, name: 'Mine', base_value: 500 };
   const theirs = { ...base, base_value: 700, pipeline: { ...base.pipeline, cap: 0.05 } };
   const fields = listChangedFields({ base, mine, theirs });
-  const chosen = (side: Side) => resolve(theirs, fields, new Map([['base_value', side]]));
+  const resolveFor = (side: Side) => resolve(theirs, fields, new Map([['base_value', side]]));
   expect(resolve(theirs, fields, new Map())).toBeNull();
   const both = { name: 'Mine', pipeline: { ...base.pipeline, cap: 0.05 } };
-  expect(chosen('mine')).toEqual({ ...both, base_value: 500 });
-  expect(chosen('theirs')).toEqual({ ...both, base_value: 700 });
+  expect(resolveFor('mine')).toEqual({ ...both, base_value: 500 });
+  expect(resolveFor('theirs')).toEqual({ ...both, base_value: 700 });
 });

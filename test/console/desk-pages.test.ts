@@ -135,7 +135,8 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     const { date } = body.events[0]!;
     const refused: number[] = [];
     page.on('response', (response) => void (response.status() === 422 && refused.push(422)));
-    const stored = async () => (await service.ask<CalendarClosures>('GET', '/calendars/XNYS/closures')).body.changes;
+    const readClosures = async () =>
+      (await service.ask<CalendarClosures>('GET', '/calendars/XNYS/closures')).body.changes;
     await follow(page, '/console/calendar');
     await page.getByRole('link', { name: 'Recorded closures' }).click();
     await page.getByRole('table', { name: 'holidays of XNYS' }).getByText('Christmas').first().waitFor();
@@ -152,7 +153,7 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     // The date is after the end of the run.
     await effect.getByRole('row', { name: new RegExp(`^CORE stays current ${date} → `) }).waitFor();
     expect(refused).toEqual([]);
-    expect(await stored()).toEqual([]);
+    expect(await readClosures()).toEqual([]);
     // The saved version is read slowly: a change made meanwhile is kept.
     await page.route('**/calendars/XNYS/closures', async (route) => {
       if (route.request().method() === 'GET') await new Promise((resolve) => setTimeout(resolve, 500));
@@ -161,13 +162,13 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     await save.click();
     await page.getByText('The changes of XNYS are saved and apply at once.').waitFor();
     await eventually(() => page.evaluate('document.activeElement.tagName')).toBe('H1'); // The button is disabled.
-    await eventually(stored).toEqual([{ date, session: 'closed', reason: 'Storm; notice of the exchange.' }]);
+    await eventually(readClosures).toEqual([{ date, session: 'closed', reason: 'Storm; notice of the exchange.' }]);
     const changes = page.getByRole('table', { name: 'recorded changes' });
     await changes.getByRole('row', { name: /closed – Storm; notice of the exchange/ }).waitFor();
     expect(await page.getByLabel('Date *').count()).toBe(0); // Its form is folded.
     await page.getByRole('button', { name: 'Remove change 1' }).click();
     await save.click();
-    await eventually(stored).toEqual([]);
+    await eventually(readClosures).toEqual([]);
     await page.unrouteAll({ behavior: 'wait' });
   });
 

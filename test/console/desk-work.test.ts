@@ -148,20 +148,20 @@ describe.skipIf('why' in tried)('at a desk', () => {
 
   test('an error is gone once its cause is: of a part of the console, of a page, and of a request', async () => {
     const { page, service } = desk;
-    const ended = async () => {
+    const runBacktest = async () => {
       await service.ask('POST', '/analytics/BROAD/backtest', {});
       await service.finished('backtest:BROAD');
     };
     await page.route('**/assets/calendar-page*', (route) => route.abort(), { times: 1 });
     await follow(page, '/console/calendar');
     await page.getByRole('alert').waitFor();
-    await ended();
+    await runBacktest();
     await page.getByRole('heading', { name: 'Calendar', exact: true }).waitFor();
     const error = { code: 'STORE_UNAVAILABLE', message: 'The store cannot be read.', detail: null };
     await page.route('**/indices/preview', (route) => route.fulfill({ status: 409, json: { error } }), { times: 1 });
     await follow(page, '/console/indices/CORE/edit');
     await page.getByRole('alert').filter({ hasText: error.message }).waitFor();
-    await ended();
+    await runBacktest();
     await page.getByLabel('Figures of the preview').waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
   });

@@ -161,17 +161,17 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.waitForURL('**/console/schedules/evening');
     await page.getByText('Run → Check → Publish → Write files').waitFor();
-    const stored = async () => (await service.ask<Schedule>('GET', '/schedules/evening')).body;
-    expect(await stored()).toMatchObject({ name: 'Evening', at: '18:15', enabled: false, calendar: 'XNYS' });
+    const readSchedule = async () => (await service.ask<Schedule>('GET', '/schedules/evening')).body;
+    expect(await readSchedule()).toMatchObject({ name: 'Evening', at: '18:15', enabled: false, calendar: 'XNYS' });
     const errors = { materiality_bps: 5, correction_window: 10 };
-    expect((await stored()).steps.find(({ type }) => type === 'publish')).toMatchObject({ errors });
+    expect((await readSchedule()).steps.find(({ type }) => type === 'publish')).toMatchObject({ errors });
     const checks = [{ check: 'moves', severity: 'block', limit: 0.3 }];
-    expect((await stored()).steps.find(({ type }) => type === 'checks')).toMatchObject({ checks });
-    expect((await stored()).steps.at(-1)).toMatchObject({ type: 'export', files: [{ table: 'closing' }] });
+    expect((await readSchedule()).steps.find(({ type }) => type === 'checks')).toMatchObject({ checks });
+    expect((await readSchedule()).steps.at(-1)).toMatchObject({ type: 'export', files: [{ table: 'closing' }] });
     await page.getByRole('link', { name: 'Edit' }).click();
     await page.getByRole('button', { name: 'Move step 4 up' }).click();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await eventually(async () => (await stored()).steps.map(({ type }) => type)).toEqual([
+    await eventually(async () => (await readSchedule()).steps.map(({ type }) => type)).toEqual([
       'run',
       'checks',
       'export',

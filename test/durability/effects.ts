@@ -50,7 +50,7 @@ export async function openSubject(home: string): Promise<Subject> {
     return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
   }
 
-  async function ended(jobId: string): Promise<Answer> {
+  async function waitForJob(jobId: string): Promise<Answer> {
     for (;;) {
       const answer = await ask('GET', `/jobs/${jobId}`);
       const { status } = answer.body;
@@ -58,7 +58,7 @@ export async function openSubject(home: string): Promise<Subject> {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }
-  return { ask, ended, isDefect: () => defect, close: () => service.close() };
+  return { ask, ended: waitForJob, isDefect: () => defect, close: () => service.close() };
 }
 
 /** Waits until the service has read the previously served market, so that its start is complete. */

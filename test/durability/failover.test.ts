@@ -143,15 +143,15 @@ test.skipIf(!IS_SOAK || !isInstalled)(
       }
     }
     const writers = Array.from({ length: WRITERS }, (_, i) => write(stores[i % 2]!, i));
-    const reached = async (count: number): Promise<void> => {
+    const waitForCount = async (count: number): Promise<void> => {
       while (acknowledged.size < count) await new Promise((resolve) => setTimeout(resolve, 20));
     };
-    await reached(WRITES);
+    await waitForCount(WRITES);
     primary.process.kill('SIGKILL');
     const before = acknowledged.size;
     run('pg_ctl', ['-D', copy, 'promote', '-w']);
     address.move(standby.port);
-    await reached(before + WRITES);
+    await waitForCount(before + WRITES);
     state.isOver = true;
     await Promise.all(writers);
     const stored = new Set(await stores[0]!.ids('run'));

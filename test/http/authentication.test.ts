@@ -10,7 +10,7 @@ const withKeys = createAuthenticate({
 });
 const withoutKeys = createAuthenticate({ areConfigured: () => false, verify: () => undefined });
 
-const sent = (headers: Record<string, string>, method = 'GET') => ({
+const createCall = (headers: Record<string, string>, method = 'GET') => ({
   request: { method, headers: new Headers(headers), url: 'http://localhost/indices' },
   address: () => '127.0.0.1',
 });
@@ -21,7 +21,7 @@ async function codeOf(
   method?: string,
 ): Promise<string> {
   try {
-    await authenticate(sent(headers, method));
+    await authenticate(createCall(headers, method));
     return 'accepted';
   } catch (failure) {
     return failure instanceof Refusal ? failure.code : 'defect';
@@ -36,7 +36,7 @@ describe('a service with keys', () => {
     { authorization: `Bearer ${KEY}`, 'x-api-key': KEY },
     { 'x-api-key': KEY, host: 'index.example.com', origin: 'https://example.com' },
   ])('accepts %j', async (headers) => {
-    expect(await withKeys(sent(headers))).toBe(principal);
+    expect(await withKeys(createCall(headers))).toBe(principal);
   });
 
   test.each([
@@ -61,7 +61,7 @@ describe('a service without keys', () => {
     { host: '[::1]:8080', origin: 'http://[::1]:3000' },
     { host: '127.8.8.8', origin: 'http://localhost' },
   ])('does everything for %j', async (headers) => {
-    expect([...(await withoutKeys(sent(headers))).scopes]).toContain('admin');
+    expect([...(await withoutKeys(createCall(headers))).scopes]).toContain('admin');
   });
 
   test.each([

@@ -48,6 +48,6 @@ test(
 );
 
 test('one seed gives one course of events for all nodes', async () => {
-  const once = () => simulateCluster({ seed: 7, events: EVENTS });
-  expect(await once()).toEqual(await once());
+  const simulateOnce = () => simulateCluster({ seed: 7, events: EVENTS });
+  expect(await simulateOnce()).toEqual(await simulateOnce());
 });

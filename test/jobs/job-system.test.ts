@@ -5,7 +5,7 @@ import { WorkerLost } from '#jobs/compute-pool.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { JobStatus } from '#jobs/status.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
-import { MiB, backtest, from, openWorld, reach, started, submission, type Payload } from './job-world.js';
+import { MiB, backtest, ownedBy, openWorld, reach, waitForStarts, submission, type Payload } from './job-world.js';
 import { waitFor } from '../waiting.js';
 
 describe('submitting', () => {
@@ -33,10 +33,10 @@ describe('submitting', () => {
       runningMax: { heavy: 3, light: 1 },
       ownerRunningMax: 2,
     });
-    for (const ident of ['a', 'b', 'c', 'd']) await world.engine.submit(submission(ident, from('one')));
-    await started(world, 2);
+    for (const ident of ['a', 'b', 'c', 'd']) await world.engine.submit(submission(ident, ownedBy('one')));
+    await waitForStarts(world, 2);
     expect(await world.engine.counts()).toEqual({ pending: 2, running: 2 });
-    await world.engine.submit(submission('other', from('two')));
+    await world.engine.submit(submission('other', ownedBy('two')));
     await reach(world.engine, 'backtest:other', 'running');
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:c', 'running');
@@ -46,7 +46,7 @@ describe('submitting', () => {
   test('jobs wait until their memory fits, and a large one is not passed over', async () => {
     const world = await openWorld();
     await world.engine.submit(submission('first', { estimatedBytes: 60 * MiB }));
-    await started(world, 1);
+    await waitForStarts(world, 1);
     await world.engine.submit(submission('large', { estimatedBytes: 90 * MiB }));
     await world.engine.submit(submission('small', { estimatedBytes: 20 * MiB }));
     expect(await world.engine.counts()).toEqual({ pending: 2, running: 1 });
@@ -66,7 +66,7 @@ describe('the end of a job', () => {
   test('is one with its effect', async () => {
     const world = await openWorld();
     await world.engine.submit(submission('a'));
-    await started(world, 1);
+    await waitForStarts(world, 1);
     world.errands[0]!.fraction = 0.5;
     expect(await world.engine.get('backtest:a')).toMatchObject({
       status: 'running',
@@ -101,7 +101,7 @@ describe('the end of a job', () => {
       looks = Promise.all([world.store.documents.get('store', 's'), world.engine.get('backtest:a')]);
     });
     await world.engine.submit(submission('a', { kind: served }));
-    await started(world, 1);
+    await waitForStarts(world, 1);
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:a', 'succeeded');
     const [written, status] = (await looks)!;
@@ -124,7 +124,7 @@ describe('the end of a job', () => {
     const world = await openWorld();
     await world.store.documents.transaction((tx) => tx.put('run', 'a', { value: 'of before' }));
     await world.engine.submit(submission('a'));
-    await started(world, 1);
+    await waitForStarts(world, 1);
     world.errands[0]!.fail(reason);
     await reach(world.engine, 'backtest:a', 'failed');
     expect(await world.engine.get('backtest:a')).toMatchObject({ error, result: null });
@@ -147,7 +147,7 @@ describe('the end of a job', () => {
     };
     const world = await openWorld({}, [picky]);
     await world.engine.submit(submission('a', { kind: picky }));
-    await started(world, 1);
+    await waitForStarts(world, 1);
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:a', 'failed');
     expect(await world.engine.get('backtest:a')).toMatchObject({ error: { code: 'INDEX_DELETED' } });
@@ -167,7 +167,7 @@ describe('the end of a job', () => {
     const world = await openWorld();
     await world.engine.submit(submission('a'));
     for (let attempt = 1; attempt <= 3; attempt++) {
-      await started(world, attempt);
+      await waitForStarts(world, attempt);
       world.errands[attempt - 1]!.fail(new WorkerLost('worker exited with code: 3'));
     }
     await reach(world.engine, 'backtest:a', 'failed');
@@ -181,7 +181,7 @@ describe('the end of a job', () => {
   test('comes by the clock when the work does not end', async () => {
     const world = await openWorld({ jobMsMax: 10_000 });
     await world.engine.submit(submission('a'));
-    await started(world, 1);
+    await waitForStarts(world, 1);
     await world.time.pass(12_000);
     await reach(world.engine, 'backtest:a', 'failed');
     expect(await world.engine.get('backtest:a')).toMatchObject({ error: { code: 'JOB_TIMEOUT' } });
@@ -193,10 +193,10 @@ describe('the end of a job', () => {
     const world = await openWorld();
     await world.engine.submit(submission('silent'));
     await world.engine.submit(submission('alive'));
-    await started(world, 2);
+    await waitForStarts(world, 2);
     world.errands[0]!.isAlive = false;
     await world.time.pass(70_000);
-    await started(world, 3);
+    await waitForStarts(world, 3);
     expect(await world.engine.get('backtest:silent')).toMatchObject({ status: 'running', attempt: 2 });
     expect(await world.engine.get('backtest:alive')).toMatchObject({
       status: 'running',
@@ -210,7 +210,7 @@ describe('cancelling', () => {
   test('a cancelled job has ended in the answer, its work is stopped, and its later messages are ignored', async () => {
     const world = await openWorld();
     await world.engine.submit(submission('a'));
-    await started(world, 1);
+    await waitForStarts(world, 1);
     const [errand] = world.errands;
     expect(await world.engine.cancel('backtest:a')).toMatchObject({ status: 'cancelled' });
     expect(errand!.signal!.aborted).toBe(true);
@@ -242,7 +242,7 @@ describe('files that a task writes', () => {
   ])('of a job that %s are those it owns, and no others', async (status, value, count) => {
     const world = await openWorld({}, [writing]);
     await world.engine.submit(submission('a', { kind: writing, payload: { of: 'a', value } }));
-    await started(world, 1);
+    await waitForStarts(world, 1);
     world.errands[0]!.finish(world.store.artifacts.destination);
     await reach(world.engine, 'backtest:a', status);
     await waitFor(async () => expect(await readdir(world.home.artifacts)).toHaveLength(count));
@@ -263,7 +263,7 @@ describe('progress of a job of several tasks', () => {
     };
     const world = await openWorld({}, [parts]);
     await world.engine.submit(submission('a', { kind: parts }));
-    await started(world, 2);
+    await waitForStarts(world, 2);
     expect((await world.engine.get('backtest:a'))!.progress).toBeCloseTo(0.2, 12);
     world.errands[0]!.fraction = 1;
     world.errands[1]!.fraction = 0.5;
@@ -282,7 +282,7 @@ describe('progress of a job of several tasks', () => {
     };
     const world = await openWorld({}, [parts]);
     await world.engine.submit(submission('a', { kind: parts }));
-    await started(world, 2);
+    await waitForStarts(world, 2);
     world.errands[0]!.fail(new Refusal('MISSING_PRICE', 'No price.'));
     await reach(world.engine, 'backtest:a', 'failed');
     world.errands[1]!.fail(new WorkerLost('late'));
@@ -295,7 +295,7 @@ describe('interactive work', () => {
   test('gives its output and keeps nothing', async () => {
     const world = await openWorld();
     const answer = world.engine.query('backtest', { value: 3 } as never);
-    await started(world, 1);
+    await waitForStarts(world, 1);
     world.errands[0]!.finish('out');
     expect(await answer).toBe('out');
     expect(await world.store.documents.ids('job')).toEqual([]);
@@ -306,7 +306,7 @@ describe('interactive work', () => {
     const leaving = new AbortController();
     const left = world.engine.query('backtest', {} as never, leaving.signal);
     const slow = world.engine.query('backtest', {} as never);
-    await started(world, 2);
+    await waitForStarts(world, 2);
     leaving.abort();
     await expect(left).rejects.toMatchObject({ name: 'TaskStopped' });
     const rejection = expect(slow).rejects.toMatchObject({

@@ -111,7 +111,7 @@ describe('a job', () => {
     const seconds = (ended: Life) =>
       ended.not_before === null ? 0 : (Date.parse(ended.not_before) - Date.parse(AT)) / 1000;
     const slow = { ...LIMITS, retry: policies('crashes=100,losses=100,backoff=2,backoff-max=10')('backtest') };
-    const waits = (end: typeof lose, chance: number) => {
+    const listWaits = (end: typeof lose, chance: number) => {
       let life = newLife();
       return Array.from({ length: 6 }, (_, i) => {
         life = advance(life, start, slow) as Life;
@@ -119,11 +119,11 @@ describe('a job', () => {
         return seconds(life);
       });
     };
-    expect(waits(crash, 1)).toEqual([0, 2, 4, 8, 10, 10]);
-    expect(waits(crash, 0)).toEqual([0, 1, 2, 4, 5, 5]);
+    expect(listWaits(crash, 1)).toEqual([0, 2, 4, 8, 10, 10]);
+    expect(listWaits(crash, 0)).toEqual([0, 1, 2, 4, 5, 5]);
     for (const end of [lose, release]) {
-      expect(waits(end, 1)).toEqual([0, 2, 2, 2, 2, 2]);
-      expect(waits(end, 0)).toEqual([0, 1, 1, 1, 1, 1]);
+      expect(listWaits(end, 1)).toEqual([0, 2, 2, 2, 2, 2]);
+      expect(listWaits(end, 0)).toEqual([0, 1, 1, 1, 1, 1]);
     }
     expect(live(start, lose(1), start, lose(2), start).not_before).toBeNull();
     // Each cause is counted separately.
@@ -132,12 +132,15 @@ describe('a job', () => {
 
   test('is not tried again after its deadline', () => {
     const limits = { ...LIMITS, retry: policies('deadline=60')('backtest') };
-    const after = (seconds: number) => {
+    const advanceLife = (seconds: number) => {
       const at = new Date(Date.parse(AT) + seconds * 1000).toISOString();
       return advance(advance(newLife(), start, limits) as Life, { ...lose(1), at } as LifeEvent, limits);
     };
-    expect(after(59)).toMatchObject({ status: 'pending', attempt: 2 });
-    expect(after(60)).toMatchObject({ status: 'failed', error: { code: 'JOB_TIMEOUT', detail: { end: 'lost' } } });
+    expect(advanceLife(59)).toMatchObject({ status: 'pending', attempt: 2 });
+    expect(advanceLife(60)).toMatchObject({
+      status: 'failed',
+      error: { code: 'JOB_TIMEOUT', detail: { end: 'lost' } },
+    });
   });
 
   test('that was given back when the service stopped is no poison, ten times', () => {

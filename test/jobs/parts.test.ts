@@ -160,8 +160,8 @@ test('parts of other nodes count, and a part whose offer is lost is computed her
 });
 
 test('a database that cannot be asked for parts leaves all of them to this node', async () => {
-  const away = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
-  const { ended, pass, computed } = worldOf(3, { offered: { ...offeredWith([], []), offer: away } });
+  const rejectUnavailable = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
+  const { ended, pass, computed } = worldOf(3, { offered: { ...offeredWith([], []), offer: rejectUnavailable } });
   await pass(4000);
   expect(partsIn(await ended)).toEqual([0, 1, 2]);
   expect(computed).toEqual([0, 1, 2]);

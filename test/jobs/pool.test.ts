@@ -30,7 +30,7 @@ beforeAll(() => {
 afterAll(() => hostile.pool.close());
 
 /** Waits for a condition that a running task causes. */
-async function until(holds: () => boolean): Promise<void> {
+async function waitUntil(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
@@ -71,11 +71,11 @@ describe('a thread that waits', () => {
     let rests = 0;
     const { pool, run } = openHostilePool({ workers: 1, restMs: 20, onRest: () => (rests += 1) });
     const long = run('step', { steps: 100, ms: 4 });
-    await until(() => hasStarted(long));
+    await waitUntil(() => hasStarted(long));
     await run('thread', null, undefined, 'light').output;
     await long.output;
     expect(rests).toBe(0);
-    await until(() => rests > 0);
+    await waitUntil(() => rests > 0);
     await pool.close();
   });
 
@@ -103,7 +103,7 @@ describe('what a task gives', () => {
     const run = hostile.run('step', { steps: 20, ms: 2 });
     let seen = run.progress();
     // A message that is being written is not visible.
-    await until(() => (seen = run.progress()).fraction > 0.2 && seen.message !== undefined);
+    await waitUntil(() => (seen = run.progress()).fraction > 0.2 && seen.message !== undefined);
     expect(seen.message).toMatch(/^step \d+ of 20$/);
     expect(run.isAlive()).toBe(true);
     expect(await run.output).toBe(20);
@@ -112,7 +112,7 @@ describe('what a task gives', () => {
 
 test('a task comes to the thread that ran it last, where that is idle, though others are', async () => {
   const busy = hostile.run('step', { steps: 20, ms: 2 });
-  await until(() => hasStarted(busy));
+  await waitUntil(() => hasStarted(busy));
   const thread = await hostile.run('thread').output;
   await busy.output;
   const threads = [await hostile.run('thread').output, await hostile.run('thread').output];
@@ -168,7 +168,7 @@ describe('a thread that ends before its time', () => {
       await run(task).output.catch(() => undefined);
     const ending = new AbortController();
     const endless = run('spin', null, ending.signal);
-    await until(() => hasStarted(endless));
+    await waitUntil(() => hasStarted(endless));
     ending.abort();
     await endless.output.catch(() => undefined);
     const unsent = ENDS_UNSENT ? ['crashed'] : [];
@@ -181,7 +181,7 @@ test('a task that yields stops when another waits for its thread, and not before
   const { pool, run } = openHostilePool({ workers: 1 });
   const input = { steps: 100_000, ms: 1 } as never;
   const long = pool.run({ lane: 'heavy', task: 'step' as TaskName, input, yields: true });
-  await until(() => long.progress().fraction > 0);
+  await waitUntil(() => long.progress().fraction > 0);
   expect(await run('echo', 'light', undefined, 'light').output).toBe('light');
   expect(pool.load('heavy')).toBe(1);
   const other = run('echo', 'heavy');
@@ -195,7 +195,7 @@ describe('a cancelled task', () => {
     const { pool, run } = openHostilePool({ workers: 1, patienceMs: 60_000 });
     const ending = new AbortController();
     const long = run('step', { steps: 100_000, ms: 1 }, ending.signal);
-    await until(() => hasStarted(long));
+    await waitUntil(() => hasStarted(long));
     ending.abort();
     await expect(long.output).rejects.toMatchObject({
       name: 'TaskStopped',
@@ -209,7 +209,7 @@ describe('a cancelled task', () => {
     await run('echo', 1).output;
     const ending = new AbortController();
     const endless = run(task, null, ending.signal);
-    if (task !== 'regex') await until(() => hasStarted(endless));
+    if (task !== 'regex') await waitUntil(() => hasStarted(endless));
     ending.abort();
     await expect(endless.output).rejects.toMatchObject({ name: 'TaskStopped' });
     expect(await run('echo', 'the only thread is back').output).toBe('the only thread is back');

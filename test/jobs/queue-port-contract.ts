@@ -5,7 +5,7 @@ import type { DocumentTransaction } from '#store/port.js';
 import { describeCallbacks } from './queue-port-callbacks.js';
 import { describeOrder } from './queue-port-order.js';
 import { describeAttempts } from './queue-port-attempts.js';
-import { createQueues, from, job, light, succeed, type OpenQueue, type Queues } from './queue-port-world.js';
+import { createQueues, createOrigin, job, light, succeed, type OpenQueue, type Queues } from './queue-port-world.js';
 
 /** Tests the guarantees of every queue on one engine. */
 export function describeJobQueue(name: string, open: OpenQueue): void {
@@ -61,7 +61,7 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
           ({ code, detail }: Refusal) => ({ code, detail }),
         );
       const own = { code: 'RATE_LIMITED', detail: { queued: 1, limit: 1 } };
-      expect(await Promise.all(['a', 'b'].map((id) => outcome(job(id, from('one')))))).toEqual(['queued', own]);
+      expect(await Promise.all(['a', 'b'].map((id) => outcome(job(id, createOrigin('one')))))).toEqual(['queued', own]);
       expect(await Promise.all(['c', 'd', 'e'].map((id) => outcome(job(id))))).toEqual([
         'queued',
         'queued',
@@ -149,9 +149,9 @@ function describeClaims({ joined }: Queues): void {
 
     test('take jobs of their lane in the order of submission, of owners in turn', async () => {
       const { queue, claimed, claim } = await joined();
-      for (const id of ['a1', 'a2', 'a3']) await queue.submit(job(id, from('a')));
+      for (const id of ['a1', 'a2', 'a3']) await queue.submit(job(id, createOrigin('a')));
       await queue.submit(light('l'));
-      for (const id of ['b1', 'b2']) await queue.submit(job(id, from('b')));
+      for (const id of ['b1', 'b2']) await queue.submit(job(id, createOrigin('b')));
       expect((await claimed({ lane: 'light' })).lease.jobId).toBe('render:l');
       const order: string[] = [];
       for (let next = await claim(); next !== undefined; next = await claim()) order.push(next.lease.jobId.slice(9));
@@ -160,8 +160,8 @@ function describeClaims({ joined }: Queues): void {
 
     test('pass over owners that are full, and nobody else', async () => {
       const { queue, claim, claimed } = await joined();
-      await queue.submit(job('a', from('a')));
-      await queue.submit(job('b', from('b')));
+      await queue.submit(job('a', createOrigin('a')));
+      await queue.submit(job('b', createOrigin('b')));
       expect((await claimed({ exceptOwners: new Set(['a']) })).lease.jobId).toBe('backtest:b');
       expect(await claim({ exceptOwners: new Set(['a']) })).toBeUndefined();
       expect((await claimed()).lease.jobId).toBe('backtest:a');
@@ -200,19 +200,19 @@ function describeListing({ joined }: Queues): void {
     await queue.submit(light('r'));
     await queue.cancel('backtest:b');
     await queue.complete((await claimed()).lease, succeed);
-    const listed = async (query: Partial<Parameters<JobQueue['list']>[0]>) =>
+    const listJobIds = async (query: Partial<Parameters<JobQueue['list']>[0]>) =>
       (await queue.list({ limit: 100, ...query })).jobs.map(
         ({ job_id: id, result }) => `${id.split(':')[1]} ${String(result)}`,
       );
-    expect(await listed({})).toEqual(['r null', 'c null', 'b null', 'a null']);
-    expect(await listed({ kinds: ['backtest'], limit: 2 })).toEqual(['c null', 'b null']);
-    expect(await listed({ kinds: ['render', 'risk'] })).toEqual(['r null']);
-    expect(await listed({ kinds: ['backtest', 'render'], limit: 2 })).toEqual(['r null', 'c null']);
-    expect(await listed({ statuses: ['cancelled', 'succeeded'] })).toEqual(['b null', 'a null']);
-    expect(await listed({ before: 'backtest:b' })).toEqual(['a null']);
-    expect(await listed({ before: 'backtest:unknown' })).toEqual([]);
+    expect(await listJobIds({})).toEqual(['r null', 'c null', 'b null', 'a null']);
+    expect(await listJobIds({ kinds: ['backtest'], limit: 2 })).toEqual(['c null', 'b null']);
+    expect(await listJobIds({ kinds: ['render', 'risk'] })).toEqual(['r null']);
+    expect(await listJobIds({ kinds: ['backtest', 'render'], limit: 2 })).toEqual(['r null', 'c null']);
+    expect(await listJobIds({ statuses: ['cancelled', 'succeeded'] })).toEqual(['b null', 'a null']);
+    expect(await listJobIds({ before: 'backtest:b' })).toEqual(['a null']);
+    expect(await listJobIds({ before: 'backtest:unknown' })).toEqual([]);
     await queue.submit(job('b'));
-    expect(await listed({ limit: 1 })).toEqual(['b null']);
+    expect(await listJobIds({ limit: 1 })).toEqual(['b null']);
     expect(await queue.ids('backtest')).toEqual(['a', 'c', 'b'].map((id) => `backtest:${id}`));
     expect(await Promise.all(['a', 'b', 'none'].map((id) => queue.isLive(`backtest:${id}`)))).toEqual([
       false,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JobPriority } from '#domain/jobs/priority.js';
 import type { NewJob } from '#jobs/queue.js';
-import { from, job, succeed, type Queues } from './queue-port-world.js';
+import { createOrigin, job, succeed, type Queues } from './queue-port-world.js';
 
 /** Order of starts by priority, and pauses. */
 export function describeOrder({ joined, joinAs }: Queues): void {
@@ -9,11 +9,11 @@ export function describeOrder({ joined, joinAs }: Queues): void {
     test('high priorities start before normal and low ones, of any owner, after a restart and a retry too', async () => {
       const { queue, claimed, reopen } = await joined();
       const of = (owner: string, priority: JobPriority): Partial<NewJob> => ({
-        origin: { ...from(owner).origin!, priority },
+        origin: { ...createOrigin(owner).origin!, priority },
       });
       await queue.submit(job('low', of('a', 'low')));
-      await queue.submit(job('n1', from('a')));
-      await queue.submit(job('n2', from('b')));
+      await queue.submit(job('n1', createOrigin('a')));
+      await queue.submit(job('n2', createOrigin('b')));
       await queue.submit(job('h1', of('a', 'high')));
       await queue.submit(job('h2', of('a', 'high')));
       const failing = await claimed();

@@ -216,7 +216,7 @@ test('a task of one process is given its input unchanged', async () => {
 
 test('backtests of a process are given the files that it has written, if no other process writes', async () => {
   const order = { lane: 'heavy', task: 'backtest', input: ORDERS.backtest.order as TaskInput<'backtest'> } as const;
-  const told = async (destination: TaskResources['destination']) => {
+  const listInputs = async (destination: TaskResources['destination']) => {
     const inputs: unknown[] = [];
     const threads = {
       run({ input }: { readonly input: ThreadInput<'backtest'> }) {
@@ -230,10 +230,10 @@ test('backtests of a process are given the files that it has written, if no othe
     return inputs;
   };
   const folder = { kind: 'folder', folder: '/node', lowWaterMark: {} } as const;
-  const [files, again] = await told(folder);
+  const [files, again] = await listInputs(folder);
   expect(files).toBeInstanceOf(BigUint64Array);
   expect(again).toBe(files);
-  expect(await told({ ...folder, storeId: 'shared' })).toEqual([undefined, undefined]);
+  expect(await listInputs({ ...folder, storeId: 'shared' })).toEqual([undefined, undefined]);
 });
 
 test('an order whose market a node does not have is refused and reaches no thread', async () => {

@@ -8,7 +8,7 @@ import {
   openOn,
   openWorld,
   reach,
-  started,
+  waitForStarts,
   submission,
   type Payload,
 } from './job-world.js';
@@ -26,7 +26,7 @@ describe('the origin of a job', () => {
   test('is in its status and in every line of the log about it, whatever becomes of it', async () => {
     const world = await openWorld();
     await world.engine.submit(submission('a', { origin }));
-    await started(world, 1);
+    await waitForStarts(world, 1);
     world.errands[0]!.fail(new Error('a defect'));
     await reach(world.engine, 'backtest:a', 'failed');
     expect(await world.engine.get('backtest:a')).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
@@ -39,10 +39,10 @@ describe('the origin of a job', () => {
     const path = await newHome();
     const before = await openOn(path);
     await before.engine.submit(submission('a', { origin }));
-    await started(before, 1);
+    await waitForStarts(before, 1);
     await closeWorld(before);
     const after = await openOn(path);
-    await started(after, 1);
+    await waitForStarts(after, 1);
     after.errands[0]!.finish(1);
     await reach(after.engine, 'backtest:a', 'succeeded');
     expect(await after.engine.get('backtest:a')).toMatchObject({
@@ -57,7 +57,7 @@ describe('the origin of a job', () => {
     const path = await newHome();
     const before = await openOn(path);
     await before.engine.submit(submission('a'));
-    await started(before, 1);
+    await waitForStarts(before, 1);
     expect(await before.engine.get('backtest:a')).toMatchObject({ request_id: null, trace_id: null });
     expect(before.fields.at(-1)).not.toHaveProperty('request_id');
     await before.store.documents.transaction(async (tx) => {
@@ -79,11 +79,11 @@ describe('a restart', () => {
     const path = await newHome();
     const before = await openOn(path);
     await before.engine.submit(submission('done'));
-    await started(before, 1);
+    await waitForStarts(before, 1);
     before.errands[0]!.finish(42);
     await reach(before.engine, 'backtest:done', 'succeeded');
     await before.engine.submit(submission('open'));
-    await started(before, 2);
+    await waitForStarts(before, 2);
     await before.engine.stop();
     expect(before.errands[1]!.signal!.aborted).toBe(true);
     expect(await before.store.documents.get('job', 'backtest:open')).toMatchObject({
@@ -92,7 +92,7 @@ describe('a restart', () => {
     await closeWorld(before);
     const after = await openOn(path);
     expect(await after.engine.get('backtest:done')).toMatchObject({ status: 'succeeded', result: 42 });
-    await started(after, 1);
+    await waitForStarts(after, 1);
     after.errands[0]!.finish(7);
     await reach(after.engine, 'backtest:open', 'succeeded');
   });
@@ -110,7 +110,7 @@ describe('a restart', () => {
     };
     const world = await openOn(await newHome(), {}, [last]);
     await world.engine.submit(submission('a', { kind: last }));
-    await started(world, 1);
+    await waitForStarts(world, 1);
     await world.engine.stop();
     await closeWorld(world);
     expect(read).toMatchObject({ body: { status: 'pending' } });

@@ -2,7 +2,7 @@ import type { Market } from './market.js';
 import { rebalanceSessions, runIndex, type PlainRun } from './index-run.js';
 import { blendParts, totalReturnParent, type Rulebook } from './parents.js';
 import { medianOf } from './dividend-rules.js';
-import { buffered, capped, proportional, ranked } from './plain.js';
+import { selectBuffered, capWeights, proportional, ranked } from './plain.js';
 
 const DAY = 86_400_000;
 const BASE_VALUE = 1000;
@@ -99,10 +99,10 @@ export const cryptoCapped: Rulebook = (market, baseDate) => {
     months: Array.from({ length: 12 }, (_, k) => k + 1),
     anchor: { day: 'first' },
     decide(t, members) {
-      const traded = (i: number) => medianOf(market.traded(i, t, 90)) >= (members?.has(i) === true ? 8e4 : 1e5);
+      const isTradedEnough = (i: number) => medianOf(market.traded(i, t, 90)) >= (members?.has(i) === true ? 8e4 : 1e5);
       const cap = (i: number) => market.cap(i, t);
-      const order = ranked(market.listed(t).filter(traded), cap);
-      return capped(proportional(buffered(order, members, { count: 10, enter: 8, exit: 12 }), cap), 0.3);
+      const order = ranked(market.listed(t).filter(isTradedEnough), cap);
+      return capWeights(proportional(selectBuffered(order, members, { count: 10, enter: 8, exit: 12 }), cap), 0.3);
     },
   });
   return {
@@ -163,7 +163,7 @@ function monthEndAfter({ store: { dates } }: Market, t: number): number {
  * Returns the index in euros with forwards on the dollar that run to the end of the month. The hedged amount is the
  * level at the last month end, or at every session.
  */
-function hedged(market: Market, parent: PlainRun, adjust: 'monthly' | 'daily'): PlainRun {
+function hedgeMonthly(market: Market, parent: PlainRun, adjust: 'monthly' | 'daily'): PlainRun {
   const { dates, series } = market.store;
   const { base, levels } = parent;
   const euros = (t: number): number => 1 / series['EURUSD']![t]!;
@@ -206,8 +206,8 @@ const currencyHedged =
     const parent = totalReturnParent(market, baseDate, count);
     return {
       '-PARENT': parent,
-      '-MONTHLY': hedged(market, parent, 'monthly'),
-      '-DAILY': hedged(market, parent, 'daily'),
+      '-MONTHLY': hedgeMonthly(market, parent, 'monthly'),
+      '-DAILY': hedgeMonthly(market, parent, 'daily'),
     };
   };
 

@@ -47,7 +47,7 @@ export function percentiles(values: readonly number[]): number[] {
 }
 
 /** Applies a function of lists to each group separately. */
-export function within(
+export function applyByGroup(
   values: readonly number[],
   groups: readonly unknown[],
   of: (values: readonly number[]) => readonly number[],
@@ -63,7 +63,7 @@ export function within(
 
 /** The score 1 + z, or 1 / (1 - z) below zero. */
 export const score = (z: number): number => (z >= 0 ? 1 + z : 1 / (1 - z));
-export const limited = (value: number, most: number): number => Math.min(most, Math.max(-most, value));
+export const clamp = (value: number, most: number): number => Math.min(most, Math.max(-most, value));
 
 /** Normal distribution function, by its series. */
 export function normalProbability(x: number): number {
@@ -90,7 +90,7 @@ interface Buffer {
 }
 
 /** Selects the best up to the entry rank, members up to the exit rank, then the best others. */
-export function buffered(
+export function selectBuffered(
   order: readonly number[],
   members: ReadonlySet<number> | null,
   { count, enter, exit }: Buffer,
@@ -109,7 +109,7 @@ interface Band {
 }
 
 /** Selects others up to the lower coverage, members up to the upper one, then the best others up to the target. */
-export function covering(
+export function selectCoverage(
   order: readonly number[],
   sizeOf: (security: number) => number,
   members: ReadonlySet<number> | null,
@@ -144,7 +144,7 @@ export function proportional(securities: readonly number[], sizeOf: (security: n
 }
 
 /** Reduces weights to a cap and distributes the excess over the others in proportion, until none exceeds it. */
-export function capped(weights: Weights, cap: number): Weights {
+export function capWeights(weights: Weights, cap: number): Weights {
   const least = Math.max(cap, 1 / weights.size);
   const atCap = new Set<number>();
   for (;;) {

@@ -12,12 +12,12 @@ import {
   monthBefore,
 } from './parents.js';
 import {
-  buffered,
-  capped,
+  selectBuffered,
+  capWeights,
   capEach,
   capByGroup,
   equalRiskWeights,
-  limited,
+  clamp,
   mean,
   solveMostDiversified,
   normalProbability,
@@ -29,7 +29,7 @@ import {
   score,
   sum,
   winsorised,
-  within,
+  applyByGroup,
   zScores,
 } from './plain.js';
 
@@ -61,12 +61,12 @@ export const momentumScore =
       schedule: { months: [3, 9], anchor: THIRD_FRIDAY, reference: monthBefore },
       decide(parent, t, members, parentWeights) {
         const risk = parent.map((i) => deviationOf(market.returns(i, t, 252)));
-        const over = (sessions: number) =>
+        const scoreMomentum = (sessions: number) =>
           zScores(parent.map((i, k) => momentumOf(market, i, { t: t - 21, sessions }) / risk[k]!));
-        const [year, half] = [over(231), over(105)];
-        const scores = new Map(parent.map((i, k) => [i, score(limited(0.5 * year[k]! + 0.5 * half[k]!, 3))]));
+        const [year, half] = [scoreMomentum(231), scoreMomentum(105)];
+        const scores = new Map(parent.map((i, k) => [i, score(clamp(0.5 * year[k]! + 0.5 * half[k]!, 3))]));
         const order = ranked(parent.filter(hasBars(market, t, 253)), (i) => scores.get(i)!);
-        const held = buffered(order, members, { count: 100, enter: 80, exit: 120 });
+        const held = selectBuffered(order, members, { count: 100, enter: 80, exit: 120 });
         const raw = proportional(held, (i) => market.floatCap(i, t) * scores.get(i)!);
         return capEach(raw, (i) => Math.min(0.09, 3 * parentWeights.get(i)!));
       },
@@ -90,9 +90,9 @@ export function compositeScores(
       tails,
       1 - tails,
     );
-    return within(values, groups, zScores).map((z) => sign * z);
+    return applyByGroup(values, groups, zScores).map((z) => sign * z);
   });
-  return new Map(securities.map((i, k) => [i, limited(sum(all.map((scores) => scores[k]!)) / all.length, most)]));
+  return new Map(securities.map((i, k) => [i, clamp(sum(all.map((scores) => scores[k]!)) / all.length, most)]));
 }
 
 export interface Composite {
@@ -113,7 +113,7 @@ export const composite =
       schedule: { months: [6, 12], anchor: THIRD_FRIDAY, reference: monthBefore },
       decide(parent, t, members) {
         const z = compositeScores(market, parent, { t, ratios, tails: 0.025, most: 4 });
-        const held = buffered(
+        const held = selectBuffered(
           ranked(parent, (i) => score(z.get(i)!)),
           members,
           { count: 100, enter: 80, exit: 120 },
@@ -139,7 +139,7 @@ export const sectorNeutral =
         ];
         const z = compositeScores(market, parent, { t, ratios, tails: 0.05, most: 3, by: 'SECTOR' });
         const sector = (i: number) => market.text(i, t, 'SECTOR');
-        const rank = within(
+        const rank = applyByGroup(
           parent.map((i) => z.get(i)!),
           parent.map(sector),
           percentiles,
@@ -149,7 +149,7 @@ export const sectorNeutral =
         const sectorCap = (name: string) =>
           sum(parent.filter((i) => sector(i) === name).map((i) => market.floatCap(i, t)));
         const sectorSize = (name: string) => sum(held.filter((i) => sector(i) === name).map(size));
-        return capped(
+        return capWeights(
           proportional(held, (i) => (size(i) / sectorSize(sector(i))) * sectorCap(sector(i))),
           0.05,
         );
@@ -180,13 +180,13 @@ export const factorTilts: Rulebook = (market, baseDate) => ({
     months: [3, 9],
     anchor: THIRD_FRIDAY,
     decide(t) {
-      const known = (i: number, name: string) => !Number.isNaN(market.fact(i, t, name));
+      const isKnown = (i: number, name: string) => !Number.isNaN(market.fact(i, t, name));
       const all = market
         .listed(t)
         .filter(hasBars(market, t, 253))
-        .filter((i) => known(i, 'BOOK_TO_PRICE') && known(i, 'RETURN_ON_EQUITY'));
+        .filter((i) => isKnown(i, 'BOOK_TO_PRICE') && isKnown(i, 'RETURN_ON_EQUITY'));
       const tilt = (values: number[], sign: number) =>
-        zScores(values).map((z) => normalProbability(sign * limited(z, 3)));
+        zScores(values).map((z) => normalProbability(sign * clamp(z, 3)));
       const tilts = [
         tilt(
           all.map((i) => market.fact(i, t, 'BOOK_TO_PRICE')),
@@ -263,8 +263,8 @@ export const selectDividend: Rulebook = (market, baseDate) => ({
         return yields.get(i)! > 0 && payout >= 0 && payout <= most && market.yearsOfGrowth(i, t) >= 1;
       });
       const order = ranked(eligible, (i) => yields.get(i)! / countries.get(country(i))!);
-      return capped(
-        proportional(buffered(order, members, { count: 30, enter: 30, exit: 60 }), (i) => yields.get(i)!),
+      return capWeights(
+        proportional(selectBuffered(order, members, { count: 30, enter: 30, exit: 60 }), (i) => yields.get(i)!),
         0.15,
       );
     },
@@ -279,7 +279,7 @@ export const thematic: Rulebook = (market, baseDate) => ({
       const held = market
         .listed(t)
         .filter((i) => market.fact(i, t, 'THEME_REVENUE') >= (members?.has(i) === true ? 0.2 : 0.25));
-      return capped(
+      return capWeights(
         proportional(held, (i) => market.floatCap(i, t) * market.fact(i, t, 'THEME_SCORE')),
         0.05,
       );

@@ -70,7 +70,7 @@ export async function startLoadedService(words: readonly string[] = [], clients 
     });
   }
 
-  async function finished(jobId: string): Promise<JobStatus> {
+  async function waitForJob(jobId: string): Promise<JobStatus> {
     for (;;) {
       const { body } = await ask<JobStatus>('GET', `/jobs/${jobId}?wait=30`);
       if (body.status !== 'pending' && body.status !== 'running') return body;
@@ -82,7 +82,7 @@ export async function startLoadedService(words: readonly string[] = [], clients 
     pid: service.child.pid!,
     keys,
     ask,
-    finished,
+    finished: waitForJob,
     async resident() {
       const { body } = await ask<string>('GET', '/metrics');
       return Number(/^process_resident_memory_bytes (\S+)/m.exec(body)![1]) / 1e6;

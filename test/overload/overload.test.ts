@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => service?.close());
 
 /** Resolves when the job is in the state. */
-async function reached(jobId: string, state: string): Promise<void> {
+async function waitForState(jobId: string, state: string): Promise<void> {
   for (;;) {
     const { body, status } = await service.ask<JobStatus>('GET', `/jobs/${jobId}`);
     if (body.status === state) return;
@@ -52,7 +52,7 @@ async function saturate(): Promise<() => Promise<void>> {
     jobs.push(
       (await service.ask('POST', `/analytics/${id}/simulate`, { horizon: 1500, paths: 1_000_000 })).body.job_id,
     );
-  for (const jobId of jobs) await reached(jobId, 'running');
+  for (const jobId of jobs) await waitForState(jobId, 'running');
   return async () => {
     for (const jobId of jobs) await service.ask('DELETE', `/jobs/${jobId}`);
   };

@@ -87,7 +87,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
     });
   let server = launch();
   const end = () => void server.kill('SIGQUIT');
-  async function ended(): Promise<void> {
+  async function waitForExit(): Promise<void> {
     if (server.exitCode !== null || server.signalCode !== null) return;
     const exit = new Promise((resolve) => server.once('exit', resolve));
     end();
@@ -132,14 +132,14 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
     promote: () => query('SELECT pg_promote()'),
     kill: end,
     async crash(awayMs = 0) {
-      await ended();
+      await waitForExit();
       await new Promise((resolve) => setTimeout(resolve, awayMs));
       server = launch();
       await answering();
     },
     async stop() {
       process.off('exit', end);
-      await ended();
+      await waitForExit();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -22,7 +22,7 @@ const PUBLISHED = [
 ];
 
 /** Returns the weights of one method, by security. */
-function published(file: string, column: string): ReadonlyMap<string, number> {
+function readWeights(file: string, column: string): ReadonlyMap<string, number> {
   const { names, rows } = wideTable(`small-11/${file}.csv`);
   const at = names.indexOf(column);
   return new Map(rows.map(([name, cells]) => [name, Number(cells[at])]));
@@ -30,7 +30,7 @@ function published(file: string, column: string): ReadonlyMap<string, number> {
 
 describe.skipIf(!hasRealSets)('portfolios that others publish', () => {
   test.each(PUBLISHED)('$objective.type', ({ objective, file, column, near }) => {
-    const weights = published(file, column);
+    const weights = readWeights(file, column);
     const identifiers = [...weights.keys()];
     const n = identifiers.length;
     const { names, rows } = wideTable('small-11/stock_prices.csv');

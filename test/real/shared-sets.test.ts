@@ -88,7 +88,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
     beforeAll(async () => {
       const folder = join(service.folder, set);
       await mkdir(folder);
-      const prices = since(longCsv(file), addYears(base, -2));
+      const prices = cutBars(longCsv(file), addYears(base, -2));
       await writeFile(join(folder, 'market.csv'), prices);
       await writeFile(
         join(folder, 'reference.csv'),
@@ -180,7 +180,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
 }
 
 /** Returns the bars from a date on; other tests read bars long before an index. */
-function since(csv: string, date: string): string {
+function cutBars(csv: string, date: string): string {
   const [header, ...lines] = csv.trim().split('\n');
   return `${[header, ...lines.filter((line) => line.split(',', 2)[1]! >= date)].join('\n')}\n`;
 }

@@ -247,14 +247,14 @@ describe('a comparison', () => {
         };
       }
     >('GET', `/analytics/compare?ids=${ids.join(',')}`);
-  const later = async (request: object = {}) => {
+  const requestLater = async (request: object = {}) => {
     await service.ok('PUT', '/indices/LATER', index('LATER', ['LATE'], {}, DATES[3]));
     await run('LATER', request);
   };
 
   test('is rebased to 100 on the first date that all have', async () => {
     await run('HAND');
-    await later();
+    await requestLater();
     const { body } = await compare('LATER', 'HAND');
     expect(body).toMatchObject({ index_ids: ['LATER', 'HAND'], observations: 4, start: DATES[3], end: DATES[6] });
     const [second, first] = body.entries as [Comparison['entries'][0], Comparison['entries'][0]];
@@ -270,7 +270,7 @@ describe('a comparison', () => {
 
   test('of one shared date has levels and no return', async () => {
     await run('HAND', { end: DATES[3] });
-    await later();
+    await requestLater();
     for (const ids of [
       ['HAND', 'LATER'],
       ['LATER', 'HAND'],
@@ -286,7 +286,7 @@ describe('a comparison', () => {
 
   test('of runs without a shared date is refused with the dates they have', async () => {
     await run('HAND', { end: DATES[3] });
-    await later({ start: DATES[4] });
+    await requestLater({ start: DATES[4] });
     const { status, body } = await compare('HAND', 'LATER');
     expect([status, body.error]).toEqual([
       422,

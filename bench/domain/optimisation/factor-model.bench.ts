@@ -33,7 +33,7 @@ const sizes = process.argv
 for (const names of sizes.length > 0 ? sizes : [2668, 5000]) {
   const input = family(names);
   for (const objective of OBJECTIVES) {
-    const times = Array.from({ length: ROUNDS }, () => solved(input, objective));
+    const times = Array.from({ length: ROUNDS }, () => measureSolve(input, objective));
     const sorted = times.toSorted((a, b) => a - b);
     const goal = GOALS_MS[names];
     console.log(
@@ -44,7 +44,7 @@ for (const names of sizes.length > 0 ? sizes : [2668, 5000]) {
 
 type Input = Omit<ProblemInput, 'rows' | 'objective'>;
 
-function solved(input: Input, objective: (typeof OBJECTIVES)[number]): number {
+function measureSolve(input: Input, objective: (typeof OBJECTIVES)[number]): number {
   const names = input.identifiers.length;
   const begin = process.cpuUsage();
   const rows =

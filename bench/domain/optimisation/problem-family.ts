@@ -39,8 +39,8 @@ export function problemFamily(names: number, sessions: number, seed = 1): Family
   const returns = panel.slice();
   const { covariance, means } = moments(panel, names);
   const metric = createDenseMetric(covariance, names);
-  const index = normalised(identifiers.map(() => Math.exp(1.1 * random.normal())));
-  const previous = normalised([...index].map((weight) => weight * Math.exp(0.2 * random.normal())));
+  const index = normalise(identifiers.map(() => Math.exp(1.1 * random.normal())));
+  const previous = normalise([...index].map((weight) => weight * Math.exp(0.2 * random.normal())));
   const sectors = sectorOf.map((sector) => `S${sector}`);
   const values = Float64Array.from(identifiers, () => 100 * random.uniform());
   const valueTraded = Float64Array.from(index, (weight) => 1e9 * weight * (0.5 + random.uniform()));
@@ -106,7 +106,7 @@ function moments(panel: Float64Array, names: number): { covariance: Float64Array
   return { covariance, means: means.map((mean) => 252 * mean) };
 }
 
-function normalised(raw: readonly number[]): Float64Array {
+function normalise(raw: readonly number[]): Float64Array {
   const total = raw.reduce((sum, value) => sum + value, 0);
   return Float64Array.from(raw, (value) => value / total);
 }

@@ -1,4 +1,4 @@
-import { finished, processorTime, type Done, type PythonPeer, type RunningService } from '../service.js';
+import { waitForJob, processorTime, type Done, type PythonPeer, type RunningService } from '../service.js';
 
 /** The panels that both sides read: a folder of float64 files, and the store of the service with the same values. */
 export interface SharedMarket {
@@ -52,21 +52,21 @@ export function byPeer(peer: PythonPeer, { folder, names, sessions }: SharedMark
 }
 
 export async function get<T>({ url }: RunningService, path: string): Promise<T> {
-  return checked<T>(await fetch(url + path));
+  return requireOk<T>(await fetch(url + path));
 }
 
 export async function send<T>({ url }: RunningService, method: string, path: string, body: unknown): Promise<T> {
   const headers = { 'content-type': 'application/json' };
-  return checked<T>(await fetch(url + path, { method, headers, body: JSON.stringify(body) }));
+  return requireOk<T>(await fetch(url + path, { method, headers, body: JSON.stringify(body) }));
 }
 
 /** Sends a request that makes a job and waits for its success. */
 export async function job(service: RunningService, path: string, body: unknown): Promise<void> {
   const { job_id: id } = await send<{ readonly job_id: string }>(service, 'POST', path, body);
-  await finished(service, id);
+  await waitForJob(service, id);
 }
 
-async function checked<T>(answer: Response): Promise<T> {
+async function requireOk<T>(answer: Response): Promise<T> {
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${answer.url} answers ${answer.status}: ${text}`);
   return JSON.parse(text) as T; // The service's own answer.
@@ -269,7 +269,7 @@ function frontier(names: number, sessions: number): Work {
     },
     async run(service) {
       const { job_id: id } = await send<{ readonly job_id: string }>(service, 'POST', '/optimise/runs', body);
-      await finished(service, id);
+      await waitForJob(service, id);
       runId = id.replace('optimise:', '');
     },
     answer: async (service) => (await result(service)).frontier.points.map(({ volatility }) => volatility),

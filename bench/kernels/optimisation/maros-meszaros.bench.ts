@@ -8,7 +8,7 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { readProblem } from '../../../test/kernels/optimisation/maros-problem.js';
 import { folderFrom, refuse, textFrom } from '../../variables.js';
 import { runPeer } from './outside-peers.js';
-import { timed } from './quadratic.js';
+import { measureTime } from './quadratic.js';
 
 /**
  * The Maros-Meszaros problems, certified to absolute residuals of 1e-9: processor time of a warm solve with its
@@ -51,7 +51,7 @@ summary('all problems', lines);
 function line(name: string): Line {
   const { program, isDense, toFile } = readProblem(name, FOLDER);
   let values = new Float64Array(0);
-  const { ms } = timed(() =>
+  const { ms } = measureTime(() =>
     engine.scope(() => {
       const { point } = certify(program, solver.solve(program), engine);
       values = Float64Array.of(...point.x, ...toFile(point.rowMultipliers, point.boundMultipliers));

@@ -7,7 +7,7 @@ import { sumKinks, type Kink, type Program } from '#kernels/optimisation/program
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { npmPeer, python, rPeer, scratch, type Peer } from './outside-peers.js';
-import { timed, type Answer, type Quadratic } from './quadratic.js';
+import { measureTime, type Answer, type Quadratic } from './quadratic.js';
 
 /** Sectors of the family. */
 const SECTORS = 11;
@@ -47,7 +47,7 @@ for (const size of CASES) {
   for (const engine of engines) {
     const answer = engine.scope(() => {
       const solver = createSolver(engine);
-      return timed(() => {
+      return measureTime(() => {
         const { status, point } = solver.solve(program);
         if (status !== 'solved') throw new Error(`${size.label}: ${status}`);
         return point.x;

@@ -108,11 +108,11 @@ const WARM_MS = 400;
 const REPEATS = 15;
 
 /** Median processor time of warm runs, of all threads of this process, and the median by the clock; a slow one runs once. */
-export function timed(work: () => Float64Array): Answer {
+export function measureTime(work: () => Float64Array): Answer {
   const times: number[] = [];
   const clocks: number[] = [];
   let x: Float64Array = new Float64Array(0);
-  const once = (): number => {
+  const timeOnce = (): number => {
     const begin = process.cpuUsage();
     const began = performance.now();
     x = work();
@@ -122,11 +122,11 @@ export function timed(work: () => Float64Array): Answer {
     return times.at(-1)!;
   };
   for (let spent = 0; spent < WARM_MS;) {
-    const ms = once();
+    const ms = timeOnce();
     if (ms > REPEAT_BELOW_MS) return { ms, clockMs: clocks.at(-1)!, x };
     spent += ms;
   }
   times.length = clocks.length = 0;
-  for (let run = 0; run < REPEATS; run++) once();
+  for (let run = 0; run < REPEATS; run++) timeOnce();
   return { ms: computeMedian(times), clockMs: computeMedian(clocks), x };
 }

@@ -124,7 +124,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   let runningCount = 0;
 
   const timestamp = (): string => formatTimestamp(clock.now());
-  const submitted = () => ({ created_at: timestamp(), sequence: nextSequence++ });
+  const stampSubmission = () => ({ created_at: timestamp(), sequence: nextSequence++ });
 
   function adopt(identity: JobIdentity, life: Life): Entry {
     const entry: Entry = { identity, life, tail: Promise.resolve(), isSettling: false };
@@ -149,7 +149,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   }
 
   async function add({ request, payload, message, ...job }: NewJob): Promise<LiveJob> {
-    const identity = identityOf(job, submitted());
+    const identity = identityOf(job, stampSubmission());
     const life = newLife(message);
     const url = job.origin?.callback ?? null;
     const callbacks = url === null ? [] : [newCallback(url)];
@@ -312,7 +312,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     load,
     add,
     failed: async (jobId) => (live.has(jobId) ? undefined : failJob(store, jobId)),
-    renew: ({ record, input }) => write(renewRecord(record, submitted()), input),
+    renew: ({ record, input }) => write(renewRecord(record, stampSubmission()), input),
     transition,
     addCallback,
     beat: (job) => apply(job as Entry, { type: 'beat', attempt: job.life.attempt, at: timestamp() }),

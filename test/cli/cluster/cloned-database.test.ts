@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { finished, runHere, servingHere } from '../process.js';
+import { runToEnd, runHere, servingHere } from '../process.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { prepare } from './running-cluster.js';
 import { runService, type RunningService } from '../../services/running-service.js';
@@ -122,7 +122,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     expect(await filesOf('results/trash')).toEqual(
       expect.arrayContaining(before.filter((name) => !after.includes(name))),
     );
-    const adopted = await finished(['adopt', '--take-over', '--json'], earlier);
+    const adopted = await runToEnd(['adopt', '--take-over', '--json'], earlier);
     expect([adopted.status, JSON.parse(adopted.out)]).toMatchObject([0, { missing: [] }]);
     const { url, stop } = await servingHere(join(base, 'earlier'), [], earlier);
     try {

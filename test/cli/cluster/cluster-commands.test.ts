@@ -12,7 +12,7 @@ import { createS3Client } from '#store/s3/s3-client.js';
 import { openCuttingProxy } from '../../postgresql/cutting-proxy.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
-import { finished, runHere, servingHere } from '../process.js';
+import { runToEnd, runHere, servingHere } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 
 describe.skipIf(!hasPostgresql)('the commands of a home on a database and a place for results', () => {
@@ -108,7 +108,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     const nowhere = await runHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
     expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 must be a URL')]).toEqual([1, true]);
     // In a separate process that no other handle keeps alive while it waits between two attempts.
-    const nobody = await finished(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
+    const nobody = await runToEnd(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
     expect([nobody.status, nobody.out.includes('cannot be reached at http://127.0.0.1:1')]).toEqual([1, true]);
   });
 

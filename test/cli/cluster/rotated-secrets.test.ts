@@ -70,7 +70,7 @@ test.skipIf(!hasPostgresql)(
       expect(await front.finished('refresh:daily')).toMatchObject({ status: 'succeeded', error: null });
     }
     /** Returns the stored texts of the private key and of both passwords. */
-    async function stored(): Promise<readonly string[]> {
+    async function readStoredTexts(): Promise<readonly string[]> {
       const { rows } = await client.query<{ kind: string; body: string }>(
         `SELECT kind, body::text AS body FROM divisor.documents WHERE kind IN ('signing-key', 'store') ORDER BY kind`,
       );
@@ -84,11 +84,11 @@ test.skipIf(!hasPostgresql)(
       await writeFile(file, keys);
       await first.restart(() => works(second)); // The process reads the keys, not its threads.
       await second.restart(() => works(first));
-      return stored();
+      return readStoredTexts();
     }
 
     await works(first);
-    const plain = await stored();
+    const plain = await readStoredTexts();
     expect(plain.slice(1)).toEqual([password, password]);
     const encrypted = await restarted(`${one}\n`);
     for (const text of encrypted) expect(text).toMatch(/^enc\.v1\./);
@@ -148,9 +148,9 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     expect((await ask(plain.url, 'POST', '/publication/keys')).status).toBe(200);
     expect(await documents()).toContain(new URL(url).password);
     const signing = await privateKey();
-    await stopped(plain);
+    await stopProcess(plain);
     const encrypting = await listening(older, 'serve', 'encrypting', { ...hosts, DIVISOR_SECRET_KEY: one! });
-    await stopped(encrypting);
+    await stopProcess(encrypting);
     const before = await documents();
     expect(before).toContain('enc.v1.');
     expect(before).not.toContain(new URL(url).password);
@@ -158,7 +158,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     expect((await finished('.', ['migrate'])).status).toBe(0);
     const both = await listening('.', 'serve', 'both', { ...hosts, DIVISOR_SECRET_KEY: `${two},${one}` });
     expect(await documents()).not.toBe(before);
-    await stopped(both);
+    await stopProcess(both);
     const next = await listening('.', 'serve', 'next', { ...hosts, DIVISOR_SECRET_KEY: two! });
     const { status, body } = await ask(next.url, 'POST', '/data/stores/daily/refresh');
     expect(status).toBe(202);
@@ -169,7 +169,10 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
   },
 );
 
-async function stopped({ child, ended }: Awaited<ReturnType<Awaited<ReturnType<typeof openVersions>>['listening']>>) {
+async function stopProcess({
+  child,
+  ended,
+}: Awaited<ReturnType<Awaited<ReturnType<typeof openVersions>>['listening']>>) {
   child.kill('SIGTERM');
   await ended;
 }

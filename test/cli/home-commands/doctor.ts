@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { finished, runHere } from '../process.js';
+import { runToEnd, runHere } from '../process.js';
 import { home, service, newFolder, lines } from './set-up.js';
 
 export function describeDoctor(): void {
@@ -36,7 +36,7 @@ export function describeDoctor(): void {
     });
 
     test('reports what an unavailable engine lacks, as the built command', async () => {
-      const { out } = await finished(['doctor', '--home', await newFolder(), '--port', '0', '--numerics', 'native']);
+      const { out } = await runToEnd(['doctor', '--home', await newFolder(), '--port', '0', '--numerics', 'native']);
       const { says } = lines(out).find(({ subject }) => subject === 'numerics')!;
       expect(says).toMatch(/^native: |Not native: ./);
     });

@@ -1,7 +1,7 @@
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { type Ending, finished, runHere } from '../process.js';
+import { type Ending, runToEnd, runHere } from '../process.js';
 import { file, INDEX, linesOf } from './set-up.js';
 
 /**
@@ -10,7 +10,7 @@ import { file, INDEX, linesOf } from './set-up.js';
  */
 export function testFilesAndData(environment: () => Readonly<Record<string, string>>): void {
   const ask = (words: readonly string[]): Promise<Ending> => runHere(words, environment());
-  const piped = (words: readonly string[], input: string) => finished(words, environment(), input);
+  const piped = (words: readonly string[], input: string) => runToEnd(words, environment(), input);
 
   test('a document may come on standard input', async () => {
     const { status, out } = await piped(
@@ -312,15 +312,15 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await writeFile(table, before);
     const served = linesOf((await ask(['stores'])).out).find(({ active }) => active === true)!;
     expect((await ask(['import', file('daily'), '--id', 'daily', '--activate'])).status).toBe(0);
-    const refreshed = (code: string) => ask(['refresh', 'daily', '--fail-on', code]);
-    expect((await refreshed('PARTIAL_DATE')).status).toBe(0);
+    const runRefresh = (code: string) => ask(['refresh', 'daily', '--fail-on', code]);
+    expect((await runRefresh('PARTIAL_DATE')).status).toBe(0);
     await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}`);
-    expect((await refreshed('PRICE_JUMP')).status).toBe(0);
-    const misspelt = await refreshed('PARTIAL_DATES');
+    expect((await runRefresh('PRICE_JUMP')).status).toBe(0);
+    const misspelt = await runRefresh('PARTIAL_DATES');
     expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean PARTIAL_DATE?')]);
     await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}${bars('2024-01-05', ['A'])}`);
     const endOf = async () => linesOf((await ask(['stores'])).out).find(({ active }) => active === true)!['end'];
-    const rejected = await refreshed('PARTIAL_DATE');
+    const rejected = await runRefresh('PARTIAL_DATE');
     expect([rejected.status, rejected.err]).toEqual([
       3,
       expect.stringMatching(/REFRESH_REJECTED: .*PARTIAL_DATE.*\n +warning PARTIAL_DATE market\[2024-01-05\]/),
@@ -331,7 +331,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(await endOf()).toBe('2024-01-04');
     // A complete day is accepted. The partial day of the store is reported, also by the exit status.
     await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}${bars('2024-01-05', all)}`);
-    const { status, out } = await refreshed('PARTIAL_DATE');
+    const { status, out } = await runRefresh('PARTIAL_DATE');
     expect(status).toBe(3);
     const findings = [{ code: 'PARTIAL_DATE', path: 'market[2024-01-04]' }];
     expect(linesOf(out).at(-1)).toMatchObject({ result: { rows_added: 4, findings } });

@@ -260,17 +260,17 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Securities', exact: true }).click();
     await page.getByRole('row', { name: /BBB/ }).click();
     await page.getByRole('row', { name: /split/ }).waitFor();
-    const last = async () =>
+    const readSecondRow = async () =>
       page
         .getByRole('table', { name: /CLOSE of BBB/ })
         .locator('tr')
         .nth(1)
         .textContent();
-    const stored = await last();
+    const stored = await readSecondRow();
     await page.getByRole('radio', { name: 'Splits' }).check();
     // On the share basis of the latest date, prices before a two-for-one split are halved.
     const value = (text: string | null) => Number(text?.slice(10));
-    await eventually(async () => value(await last()) / value(stored)).toBeCloseTo(0.5, 2);
+    await eventually(async () => value(await readSecondRow()) / value(stored)).toBeCloseTo(0.5, 2);
     expect(complaints).toEqual([]);
   });
 

@@ -35,11 +35,11 @@ const TABS = [
 
 /** Returns the address of every page with the content that the walk has created. */
 async function addresses({ service }: Desk): Promise<readonly string[]> {
-  const latest = async (kind: string) =>
+  const findJob = async (kind: string) =>
     (
       await service.ask<{ jobs: { job_id: string }[] }>('GET', `/jobs?kind=${kind}&status=succeeded`)
     ).body.jobs[0]!.job_id.split(':')[1];
-  const [optimised, swept, rendered] = [await latest('optimise'), await latest('sweep'), await latest('render')];
+  const [optimised, swept, rendered] = [await findJob('optimise'), await findJob('sweep'), await findJob('render')];
   const { body } = await service.ask<{ rebalances: { date: string }[] }>('GET', '/analytics/CORE/rebalances');
   const { body: found } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers');
   const { body: stores } = await service.ask<{ active: string }>('GET', '/data/stores');
@@ -99,10 +99,10 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
 /** Opens an address like a link, and waits until no request is pending. */
 async function visit(page: Page, address: string): Promise<void> {
   await follow(page, address);
-  await settled(page);
+  await waitForCalm(page);
 }
 
-async function settled(page: Page): Promise<void> {
+async function waitForCalm(page: Page): Promise<void> {
   await page.evaluate(`new Promise((resolve, reject) => {
     const until = Date.now() + ${WAIT_MS};
     const isThere = () => document.querySelector('main :is(h1, h2)') && !document.querySelector('.wait, [aria-busy=true]');
@@ -157,7 +157,7 @@ async function tabProblems(page: Page, isFirst: boolean): Promise<readonly strin
   const problems = await tabbed(page, isFirst);
   if (problems.length === 0) return problems;
   // A page that was rendered again in the meantime has other elements, whose errors are found next time.
-  await settled(page);
+  await waitForCalm(page);
   return tabbed(page, isFirst);
 }
 
@@ -237,10 +237,10 @@ export function describePages(desk: () => Desk): void {
     /** Opens the page at this width in the other theme. */
     async function also(address: string, { shade, ...looked }: Looked & { readonly shade: Shade }): Promise<void> {
       await page.emulateMedia({ colorScheme: shade });
-      await settled(page);
+      await waitForCalm(page);
       note(`${address} ${shade}`, await violations(page, looked));
       await page.emulateMedia({ colorScheme: shade === 'dark' ? 'light' : 'dark' });
-      await settled(page);
+      await waitForCalm(page);
     }
     const views = [
       { size: WIDE, shade: 'light', look: wideLight },
@@ -254,7 +254,7 @@ export function describePages(desk: () => Desk): void {
       await first!.look(address, { isFirst: k < 2, isChecked: true });
       await page.setViewportSize(second!.size);
       await page.emulateMedia({ colorScheme: second!.shade });
-      await settled(page);
+      await waitForCalm(page);
       await second!.look(address, { isFirst: k === 0, isChecked: IS_SOAK });
     }
     await page.setViewportSize(WIDE);

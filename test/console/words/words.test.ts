@@ -244,15 +244,15 @@ describe('an archive in the browser', () => {
       return (await sourcesOf([new File([new Uint8Array(change(bytes))], 'a.zip')])).trouble;
     };
     const entry = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
-    const written = (at: number, value: number) => (bytes: Buffer) => {
+    const writeEntry = (at: number, value: number) => (bytes: Buffer) => {
       bytes.writeUInt16LE(value, entry(bytes) + at);
       return bytes;
     };
     expect([
       await troubles((bytes) => bytes.subarray(0, -22)),
-      await troubles(written(8, 1)),
-      await troubles(written(10, 93)),
-      await troubles(written(0, 0)),
+      await troubles(writeEntry(8, 1)),
+      await troubles(writeEntry(10, 93)),
+      await troubles(writeEntry(0, 0)),
     ]).toEqual([
       'a.zip is not a zip archive, or its end is missing.',
       'a.zip is encrypted. Unpack it first.',
@@ -260,7 +260,7 @@ describe('an archive in the browser', () => {
       'a.zip is damaged: its list of files ends early.',
     ]);
     const short = new File(
-      [new Uint8Array(written(24, 5)(Buffer.from(await (await packed(['A.csv'])).arrayBuffer())))],
+      [new Uint8Array(writeEntry(24, 5)(Buffer.from(await (await packed(['A.csv'])).arrayBuffer())))],
       'a.zip',
     );
     await expect((await sourcesOf([short])).sources[0]!.arrayBuffer()).rejects.toThrow('A.csv in a.zip is damaged.');
@@ -331,7 +331,7 @@ test('sizes and large numbers are written in the largest unit', () => {
 });
 
 test('a sentence of a methodology has words instead of codes, and the rule that it describes', () => {
-  const plain = (text: string) => {
+  const splitSentence = (text: string) => {
     const { parts, rule } = plainSentence(
       text,
       new Set(['MARKET_CAP']),
@@ -339,11 +339,11 @@ test('a sentence of a methodology has words instead of codes, and the rule that 
     );
     return [parts.map(({ text: own }) => own).join(''), rule];
   };
-  expect(plain('Rule top: Keep the 40 securities with the largest MARKET_CAP.')).toEqual([
+  expect(splitSentence('Rule top: Keep the 40 securities with the largest MARKET_CAP.')).toEqual([
     'Keep the 40 securities with the largest market cap.',
     'top',
   ]);
-  expect(plain('CORE is an index in USD on the calendar XNYS.')).toEqual([
+  expect(splitSentence('CORE is an index in USD on the calendar XNYS.')).toEqual([
     'CORE is an index in USD on the calendar New York Stock Exchange.',
     null,
   ]);

@@ -19,11 +19,11 @@ describe('Brinson-Fachler', () => {
       portfolio: () => own,
       benchmark: () => other,
     });
-    const near = (actual: Float64Array, expected: number[]) =>
+    const expectClose = (actual: Float64Array, expected: number[]) =>
       expected.forEach((value, k) => expect(actual[k]).toBeCloseTo(value, 12));
-    near(allocation, [0.1 * 0.02, -0.1 * -0.02]);
-    near(selection, [0.5 * 0.02, 0.5 * -0.02]);
-    near(interaction, [0.1 * 0.02, -0.1 * -0.02]);
+    expectClose(allocation, [0.1 * 0.02, -0.1 * -0.02]);
+    expectClose(selection, [0.5 * 0.02, 0.5 * -0.02]);
+    expectClose(interaction, [0.1 * 0.02, -0.1 * -0.02]);
     expect([portfolioReturn, benchmarkReturn]).toEqual([expect.closeTo(0.068, 12), expect.closeTo(0.06, 12)]);
     expect(residual).toBeCloseTo(0, 15);
   });

@@ -116,9 +116,10 @@ test('the report of a day equals the holdings of a run at its close, whatever ca
         const path = Array.from({ length: at + 1 }, (_, t) => weights[t * columns.length + slot]!);
         const on = sm.sessionAt(resolved) - from;
         expect(held).toBe(path[on] === 0 ? null : path[on]);
-        const last = (isChange: (t: number) => boolean) => path.findLastIndex((_, t) => t <= on && isChange(t));
-        const came = last((t) => path[t] !== 0 && (path[t - 1] ?? 0) === 0);
-        const went = last((t) => path[t] === 0 && (path[t - 1] ?? 0) !== 0);
+        const findLastChange = (isChange: (t: number) => boolean) =>
+          path.findLastIndex((_, t) => t <= on && isChange(t));
+        const came = findLastChange((t) => path[t] !== 0 && (path[t - 1] ?? 0) === 0);
+        const went = findLastChange((t) => path[t] === 0 && (path[t - 1] ?? 0) !== 0);
         // A spun-off security can have its first price and be sold at the same close; no row of weights shows that.
         if (came >= 0) expect(entered!.date).toBeGreaterThanOrEqual(sm.sessions[from + came]!);
         if (went >= 0) expect(left!.date).toBeGreaterThanOrEqual(sm.sessions[from + went]!);

@@ -76,4 +76,4 @@ export function close(actual: ArrayLike<number>, expected: readonly number[]): v
   expected.forEach((value, i) => expect(actual[i]).toBeCloseTo(value, 10));
 }
 
-export const flat = (price: number) => [price, price, price, price, price, price];
+export const repeatPrice = (price: number) => [price, price, price, price, price, price];

@@ -11,14 +11,14 @@ import {
   levels,
   weightsOf,
   close,
-  flat,
+  repeatPrice,
 } from './event-case.js';
 import { runResultJson } from './run-texts.js';
 
 describe('an index that loses everything', () => {
-  const lost = (end: string | null) =>
+  const simulateLoss = (end: string | null) =>
     simulate({
-      close: { A: [100, 100, null, null, null, null], KID: flat(50) },
+      close: { A: [100, 100, null, null, null, null], KID: repeatPrice(50) },
       actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-07' }],
       treatment: { delisting: 'zero' },
       end,
@@ -36,7 +36,7 @@ describe('an index that loses everything', () => {
     ) as { metrics: unknown; returns: { data: number[] } };
 
   test('is reported with the day on which nothing is left: returns from 0 have no value', () => {
-    expect(() => result(lost(null))).toThrow(
+    expect(() => result(simulateLoss(null))).toThrow(
       expect.objectContaining({
         code: 'NUMERIC_FAILURE',
         message:
@@ -47,7 +47,7 @@ describe('an index that loses everything', () => {
   });
 
   test('is measured up to that day', () => {
-    const { metrics, returns } = result(lost('2024-03-07'));
+    const { metrics, returns } = result(simulateLoss('2024-03-07'));
     expect(returns.data).toEqual([0, 0, -1]);
     expect(metrics).toMatchObject({ total_return: -1, annualised_return: -1, max_drawdown: -1 });
   });
@@ -56,7 +56,7 @@ describe('an index that loses everything', () => {
 describe('a name that ends by an action', () => {
   const delisted = (value: number, treatment: Treatment = {}, type: 'DELISTING' | 'ACQUISITION' = 'DELISTING') =>
     simulate({
-      close: { A: [100, 100, null, null, null, null], B: flat(50) },
+      close: { A: [100, 100, null, null, null, null], B: repeatPrice(50) },
       actions: [{ name: 'A', type, value, ex: '2024-03-07' }],
       treatment,
     });
@@ -89,7 +89,7 @@ describe('a name that ends by an action', () => {
 
   test('costs the portfolio only what is bought with the proceeds', () => {
     const run = simulate({
-      close: { A: [100, 100, null, null, null, null], B: flat(50) },
+      close: { A: [100, 100, null, null, null, null], B: repeatPrice(50) },
       actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-07' }],
       costBps: 100,
     });
@@ -116,7 +116,7 @@ describe('a name that ends by an action', () => {
 
   test('by a change of ticker continues under the new one', () => {
     const run = simulate({
-      close: { A: [100, 110, null, null, null, null], B: flat(50), KID: [null, null, 121, 121, 121, 121] },
+      close: { A: [100, 110, null, null, null, null], B: repeatPrice(50), KID: [null, null, 121, 121, 121, 121] },
       actions: [{ name: 'A', type: 'TICKER_CHANGE', value: 0, ex: '2024-03-06', related: 'KID' }],
     });
     close(levels(run), [100, 105, 110.5, 110.5, 110.5, 110.5]);
@@ -127,7 +127,7 @@ describe('a name that ends by an action', () => {
 describe('a name whose bars stop without an action', () => {
   test('is carried, reported as gaps and leaves at the close of the last patient session', () => {
     const sketch = {
-      close: { A: [100, 80, null, null, 40, 40], B: flat(50) },
+      close: { A: [100, 80, null, null, 40, 40], B: repeatPrice(50) },
       treatment: { max_stale_sessions: 2 },
     };
     const run = simulate(sketch);
@@ -142,18 +142,18 @@ describe('a name whose bars stop without an action', () => {
   });
 
   test('is reported by a run that ends without its bar while it is held, and by no other', () => {
-    const told = (end: string | null) =>
+    const listFindings = (end: string | null) =>
       simulate({
-        close: { A: [100, 80, null, null, 40, null], B: flat(50) },
+        close: { A: [100, 80, null, null, 40, null], B: repeatPrice(50) },
         treatment: { max_stale_sessions: 3 },
         end,
       }).findings.filter(({ code }) => code === 'PARTIAL_DATE');
-    expect(told('2024-03-08')).toEqual([]);
-    expect(told(null)).toMatchObject([{ count: 1, places: ['A'], path: '' }]);
+    expect(listFindings('2024-03-08')).toEqual([]);
+    expect(listFindings(null)).toMatchObject([{ count: 1, places: ['A'], path: '' }]);
   });
 
   test('leaves at its first gap when gaps exclude, and fails the run when they fail', () => {
-    const sketch = { close: { A: [100, 80, null, 40, 40, 40], B: flat(50) } };
+    const sketch = { close: { A: [100, 80, null, 40, 40, 40], B: repeatPrice(50) } };
     expect(weightsOf(simulate({ ...sketch, treatment: { missing_prices: 'exclude' } }), 2)).toEqual({ B: 1 });
     expect(() => simulate({ ...sketch, treatment: { missing_prices: 'fail' } })).toThrow(
       expect.objectContaining({ code: 'MISSING_PRICE' }),
@@ -163,7 +163,7 @@ describe('a name whose bars stop without an action', () => {
 
   test('on a holiday of its exchange has no gap', () => {
     const sketch = {
-      close: { A: [100, 80, null, 80, 80, 80], B: flat(50) },
+      close: { A: [100, 80, null, 80, 80, 80], B: repeatPrice(50) },
       treatment: { missing_prices: 'fail' } as const,
     };
     expect(simulate({ ...sketch, reference: { A: { EXCHANGE: 'OTHER' } } }).gaps).toEqual([]);
@@ -173,7 +173,7 @@ describe('a name whose bars stop without an action', () => {
 describe('a spin-off', () => {
   const spun = (kid: (number | null)[], treatment: Treatment = {}) =>
     simulate({
-      close: { A: [100, 100, 90, 90, 90, 90], B: flat(50), KID: kid },
+      close: { A: [100, 100, 90, 90, 90, 90], B: repeatPrice(50), KID: kid },
       actions: [{ name: 'A', type: 'SPIN_OFF', value: 0.5, ex: '2024-03-06', related: 'KID' }],
       treatment,
     });
@@ -264,7 +264,7 @@ describe('cash and ratios', () => {
 
   test('a store adjusted for splits, or for everything, has nothing applied twice', () => {
     const sketch = {
-      close: { A: flat(100) },
+      close: { A: repeatPrice(100) },
       actions: [
         { name: 'A', type: 'SPLIT', value: 2, ex: '2024-03-06' },
         { name: 'A', type: 'DIVIDEND', value: 5, ex: '2024-03-07' },
@@ -278,7 +278,7 @@ describe('cash and ratios', () => {
 
 describe('another currency', () => {
   const abroad = (rates: Record<string, (number | null)[]>, currency = 'EUR') =>
-    simulate({ close: { A: flat(100), ...rates }, reference: { A: { CURRENCY: currency } } });
+    simulate({ close: { A: repeatPrice(100), ...rates }, reference: { A: { CURRENCY: currency } } });
 
   test('moves the level by the rate, carried forward, from either pair', () => {
     close(levels(abroad({ EURUSD: [1, 1.1, null, 1.21, 1.21, 1.21] })), [100, 110, 110, 121, 121, 121]);

@@ -31,4 +31,4 @@ export function closeTo(actual: Weights, expected: Weights): void {
 }
 
 export const levels = (run: Run): number[] => [...run.index.book.value];
-export const flat = (price: number): number[] => WEEK.map(() => price);
+export const repeatPrice = (price: number): number[] => WEEK.map(() => price);

@@ -18,7 +18,7 @@ describe('a derived index with a short position', () => {
     rebalance: { frequency: 'weekly' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const derived = (constraints: { type: string; params: Record<string, unknown> }[]) =>
+  const deriveIndex = (constraints: { type: string; params: Record<string, unknown> }[]) =>
     IndexDocument.parse({
       ...parent,
       id: 'D',
@@ -31,8 +31,8 @@ describe('a derived index with a short position', () => {
         constraints: constraints.map((row, i) => ({ id: `r${i}`, ...row })),
       },
     });
-  const run = (rows: Parameters<typeof derived>[0]) =>
-    runOn(CALENDARS, buildMarket({ dates: WEEK, close }), derived(rows), {
+  const run = (rows: Parameters<typeof deriveIndex>[0]) =>
+    runOn(CALENDARS, buildMarket({ dates: WEEK, close }), deriveIndex(rows), {
       documents: { P: parent },
       createDecider: indexDecider,
     });

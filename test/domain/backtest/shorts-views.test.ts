@@ -5,7 +5,7 @@ import { attributionView } from '#views/attribution-view.js';
 import { groupsView } from '#views/groups-view.js';
 import { readHeldWeights, weightsView } from '#views/weights-view.js';
 import { simulateSigned, WEEK } from './signed-case.js';
-import { heldOn, columnsOf, flat } from './shorts-case.js';
+import { heldOn, columnsOf, repeatPrice } from './shorts-case.js';
 import { runOverviewJson } from './run-texts.js';
 
 describe('views of a run with a short position', () => {
@@ -34,7 +34,9 @@ describe('views of a run with a short position', () => {
       effective_assets: expect.closeTo(1 / 0.89, 12),
       gross_effective_assets: expect.closeTo(2.25 / 0.89, 12),
     });
-    expect(overview(simulateSigned({ close: { A: flat(100) }, weights: { A: 1 } }))).not.toHaveProperty('exposure');
+    expect(overview(simulateSigned({ close: { A: repeatPrice(100) }, weights: { A: 1 } }))).not.toHaveProperty(
+      'exposure',
+    );
   });
 
   test('weights have its row, last, with what it moved', () => {

@@ -3,7 +3,7 @@ import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { CONSTITUENT } from './event-case.js';
 import { type Treatment, type Weights, holding, simulateSigned } from './signed-case.js';
 import { portfolioTransactionsOf } from './transactions.js';
-import { heldOn, columnsOf, close, closeTo, levels, flat } from './shorts-case.js';
+import { heldOn, columnsOf, close, closeTo, levels, repeatPrice } from './shorts-case.js';
 
 describe('a short position', () => {
   test('loses what its name gains, and drifts with it', () => {
@@ -19,7 +19,7 @@ describe('a short position', () => {
     const paying = (weights: Weights, treatment: Treatment) =>
       levels(
         simulateSigned({
-          close: { A: flat(100), B: flat(50) },
+          close: { A: repeatPrice(100), B: repeatPrice(50) },
           actions: [
             { name: 'A', type: 'DIVIDEND', value: 10, ex: '2024-03-06' },
             { name: 'B', type: 'DIVIDEND', value: 5, ex: '2024-03-06' },
@@ -36,7 +36,7 @@ describe('a short position', () => {
 
   test('pays special dividends, splits and changes currency as a long one does', () => {
     const run = simulateSigned({
-      close: { A: flat(100), B: [50, 50, 26, 26, 26, 26], EURUSD: [1, 1, 1, 1.1, 1.1, 1.1] },
+      close: { A: repeatPrice(100), B: [50, 50, 26, 26, 26, 26], EURUSD: [1, 1, 1, 1.1, 1.1, 1.1] },
       reference: { B: { CURRENCY: 'EUR' } },
       actions: [
         { name: 'B', type: 'SPLIT', value: 2, ex: '2024-03-06' },
@@ -55,14 +55,14 @@ describe('a short position', () => {
 
   test('owes the child of a spin-off, and becomes one in the other name of a merger', () => {
     const spun = simulateSigned({
-      close: { A: flat(100), B: [50, 50, 40, 40, 40, 40], KID: [null, null, 20, 25, 25, 25] },
+      close: { A: repeatPrice(100), B: [50, 50, 40, 40, 40, 40], KID: [null, null, 20, 25, 25, 25] },
       actions: [{ name: 'B', type: 'SPIN_OFF', value: 0.5, ex: '2024-03-06', related: 'KID' }],
       weights: { A: 1.5, B: -0.5 },
     });
     close(levels(spun), [100, 100, 100, 97.5, 97.5, 97.5]);
     closeTo(heldOn(spun.index.book, 2), { A: 1.5, B: -0.4, KID: -0.1 });
     const merged = simulateSigned({
-      close: { A: flat(100), B: [50, 50, 55, null, null, null] },
+      close: { A: repeatPrice(100), B: [50, 50, 55, null, null, null] },
       actions: [{ name: 'B', type: 'MERGER', value: 0.6, ex: '2024-03-06', related: 'A' }],
       weights: { A: 1.5, B: -0.5 },
     });
@@ -73,7 +73,7 @@ describe('a short position', () => {
 
   test('is a sale at the first purchase and a purchase when it is covered, both of positive notional', () => {
     const run = simulateSigned({
-      close: { A: flat(100), B: [50, 50, 50, 50, 50, 50] },
+      close: { A: repeatPrice(100), B: [50, 50, 50, 50, 50, 50] },
       weights: { A: 1.5, B: -0.5 },
       request: {
         transaction_cost_bps: 100,
@@ -102,7 +102,13 @@ describe('a short position', () => {
 describe('a name that leaves a book with short positions', () => {
   const runWithout = (name: string, weights: Weights, value = 0, costBps = 0) =>
     simulateSigned({
-      close: { A: flat(100), B: flat(50), C: flat(10), D: flat(20), [name]: [100, 100, null, null, null, null] },
+      close: {
+        A: repeatPrice(100),
+        B: repeatPrice(50),
+        C: repeatPrice(10),
+        D: repeatPrice(20),
+        [name]: [100, 100, null, null, null, null],
+      },
       actions: [{ name, type: 'DELISTING', value, ex: '2024-03-07' }],
       weights,
       request: { transaction_cost_bps: costBps },
@@ -154,7 +160,7 @@ describe('a name that leaves a book with short positions', () => {
 
   test('pays its last dividend whole when it was short', () => {
     const run = simulateSigned({
-      close: { A: flat(100), B: [50, 50, null, null, null, null] },
+      close: { A: repeatPrice(100), B: [50, 50, null, null, null, null] },
       actions: [
         { name: 'B', type: 'DELISTING', value: 55, ex: '2024-03-06' },
         { name: 'B', type: 'DIVIDEND', value: 5, ex: '2024-03-06' },
@@ -172,7 +178,7 @@ describe('a name that leaves a book with short positions', () => {
 describe('short positions that lose more than there was', () => {
   const squeezed = (end: string | null, value = 200) =>
     simulateSigned({
-      close: { A: flat(100), B: [50, 50, 100, value, value, value] },
+      close: { A: repeatPrice(100), B: [50, 50, 100, value, value, value] },
       weights: { A: 1.5, B: -0.5 },
       request: { end },
     });

@@ -114,7 +114,7 @@ describe('what a calendar covers of a range', () => {
 describe('a run reports which part of the requested range it omits', () => {
   const friday = parseValidDay('2020-10-30');
   const first = parseValidDay('2020-06-01');
-  const told = (start: string | null, end: string | null, base_date = '2020-06-01') =>
+  const warnOfWindow = (start: string | null, end: string | null, base_date = '2020-06-01') =>
     warnOfCutWindow({ request: { start, end }, document: { base_date }, calendar, first, last: friday }).map(
       ({ code, message }) => `${code}: ${message}`,
     );
@@ -124,7 +124,7 @@ describe('a run reports which part of the requested range it omits', () => {
     ['2020-06-01', '2020-10-30'],
     ['2020-05-30', '2020-11-01'], // a Saturday and a Sunday
   ])('%s to %s is run whole', (start, end) => {
-    expect(told(start, end)).toEqual([]);
+    expect(warnOfWindow(start, end)).toEqual([]);
   });
 
   test.each([
@@ -137,11 +137,13 @@ describe('a run reports which part of the requested range it omits', () => {
       'the base date of the index is 2020-06-01; the prices end on 2020-10-30',
     ],
   ])('%s to %s is not', (start, end, asked, why) => {
-    expect(told(start, end)).toEqual([`WINDOW_CUT: Requested ${asked}; run from 2020-06-01 to 2020-10-30: ${why}.`]);
+    expect(warnOfWindow(start, end)).toEqual([
+      `WINDOW_CUT: Requested ${asked}; run from 2020-06-01 to 2020-10-30: ${why}.`,
+    ]);
   });
 
   test('prices that begin after the base date are the reason where it does not ask for less', () => {
-    expect(told('2020-05-01', null, '2020-01-02')).toEqual([
+    expect(warnOfWindow('2020-05-01', null, '2020-01-02')).toEqual([
       expect.stringContaining('the prices it needs begin on 2020-06-01') as string,
     ]);
   });

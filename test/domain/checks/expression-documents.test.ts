@@ -22,7 +22,7 @@ const body = (id: string, field: unknown, rest: Record<string, unknown> = {}) =>
 });
 
 const fieldOf = (document: IndexDocument | undefined): unknown => document?.pipeline?.selection[0]?.params['field'];
-const told = (sent: Record<string, unknown>) =>
+const listFindings = (sent: Record<string, unknown>) =>
   validateIndex(sent, context)
     .findings.filter(({ code }) => code !== 'CURRENCY_ASSUMED')
     .map(({ code, path, position }) => [code, path, position]);
@@ -98,7 +98,7 @@ describe('findings', () => {
     ['SCORE * member_of("NONE")', 'UNKNOWN_INDEX', undefined],
     ['SCORE * member_of("SELF")', 'CIRCULAR_REFERENCE', undefined],
   ])('%s: %s', (text, code, position) => {
-    const [found] = told(body('SELF', text));
+    const [found] = listFindings(body('SELF', text));
     expect(found![0]).toBe(code);
     expect(found![1]).toContain(at);
     if (position !== undefined) expect(found![2]).toEqual(position);
@@ -113,7 +113,7 @@ describe('findings', () => {
         { node: 'function', name: 'log', operands: [] },
       ],
     };
-    expect(told(body('NODES', field))).toEqual([['OUT_OF_RANGE', `${at}.operands[1]`, undefined]]);
+    expect(listFindings(body('NODES', field))).toEqual([['OUT_OF_RANGE', `${at}.operands[1]`, undefined]]);
     const clash = {
       node: 'arithmetic',
       operator: '+',
@@ -122,11 +122,11 @@ describe('findings', () => {
         { node: 'field', name: 'BETA' },
       ],
     };
-    expect(told(body('NODES', { node: 'function', name: 'abs', operands: [clash] }))).toEqual([
+    expect(listFindings(body('NODES', { node: 'function', name: 'abs', operands: [clash] }))).toEqual([
       ['UNIT_MISMATCH', `${at}.operands[0]`, undefined],
     ]);
     const unknown = { node: 'value', value: 1, colour: 'red' };
-    expect(told(body('NODES', unknown))[0]!.slice(0, 2)).toEqual(['UNKNOWN_FIELD', `${at}.colour`]);
+    expect(listFindings(body('NODES', unknown))[0]!.slice(0, 2)).toEqual(['UNKNOWN_FIELD', `${at}.colour`]);
   });
 
   test('an index that leads back through the expressions of another is refused', () => {
@@ -135,7 +135,7 @@ describe('findings', () => {
     const outer = validateIndex(body('OUTER', 'SCORE * weight_in("INNER")'), context).document!;
     stored.set('OUTER', outer);
     expect(listNamedIndices(outer).map(({ id }) => id)).toEqual(['INNER']);
-    expect(told(body('INNER', 'SCORE * member_of("OUTER")'))[0]![0]).toBe('CIRCULAR_REFERENCE');
+    expect(listFindings(body('INNER', 'SCORE * member_of("OUTER")'))[0]![0]).toBe('CIRCULAR_REFERENCE');
   });
 
   test('of a constraint set ask about no other index', () => {
@@ -153,7 +153,7 @@ describe('findings', () => {
 });
 
 describe('named datapoints', () => {
-  const named = (datapoints: Record<string, unknown>) => told(body('NAMED', 'SCORE', { datapoints }));
+  const validateNamed = (datapoints: Record<string, unknown>) => listFindings(body('NAMED', 'SCORE', { datapoints }));
 
   test('are trees with their texts', () => {
     const { document, findings } = validateIndex(body('NAMED', 'GOOD', { datapoints: { GOOD: 'SCORE+1' } }), context);
@@ -171,11 +171,11 @@ describe('named datapoints', () => {
     [{ A: { node: 'function', name: 'nothing', operands: [] } }, 'UNKNOWN_FUNCTION'],
     [{ A: { node: 'function', name: 'abs' } }, 'REQUIRED'],
   ])('%j: %s', (datapoints, code) => {
-    expect(named(datapoints)[0]![0]).toBe(code);
+    expect(validateNamed(datapoints)[0]![0]).toBe(code);
   });
 
   test('that hide a column are reported', () => {
-    expect(named({ SCORE: 'CLOSE' })).toEqual([['DUPLICATE_KEY', 'datapoints.SCORE', undefined]]);
+    expect(validateNamed({ SCORE: 'CLOSE' })).toEqual([['DUPLICATE_KEY', 'datapoints.SCORE', undefined]]);
   });
 
   test('that double at each step are refused before they are read', () => {
@@ -185,10 +185,10 @@ describe('named datapoints', () => {
         i === 0 ? 'SCORE + SCORE(lag=1)' : `D${i - 1} + last(D${i - 1}, lag=${i})`,
       ]),
     );
-    expect(named(doubling)[0]![0]).toBe('OUT_OF_RANGE');
+    expect(validateNamed(doubling)[0]![0]).toBe('OUT_OF_RANGE');
     const plain = Object.fromEntries(
       Array.from({ length: 60 }, (_, i) => [`D${i}`, i === 0 ? 'SCORE' : `D${i - 1} + D${i - 1}`]),
     );
-    expect(named(plain)).toEqual([]);
+    expect(validateNamed(plain)).toEqual([]);
   });
 });

@@ -22,7 +22,7 @@ function holdingsOf(weights: readonly number[], issuers: readonly number[] = wei
 }
 
 /** Returns the holdings after the price of one security has moved, by the definition of a weight. */
-function moved({ weights, issuerOf }: Holdings, name: number, move: number): Holdings {
+function movePrice({ weights, issuerOf }: Holdings, name: number, move: number): Holdings {
   const total = 1 + weights[name]! * move;
   const after = Array.from(weights, (weight, i) => (i === name ? weight * (1 + move) : weight) / total);
   return holdingsOf(after, [...issuerOf]);
@@ -109,12 +109,12 @@ test.each(LIMIT_RULE_NAMES)(
             for (const sign of [1, -1]) {
               const move = (sign * reach * step) / 7.001;
               if (move > -1)
-                expect(isBeyond(rows, moved(holdings, name, move), 1e-9), `${name} by ${move}`).toBe(false);
+                expect(isBeyond(rows, movePrice(holdings, name, move), 1e-9), `${name} by ${move}`).toBe(false);
             }
         if (nearest === null) return;
         passed++;
         const further = nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-7;
-        expect(isBeyond(rows, moved(holdings, nearest.name, further), 0)).toBe(true);
+        expect(isBeyond(rows, movePrice(holdings, nearest.name, further), 0)).toBe(true);
       }),
       { numRuns: RUNS },
     );
@@ -146,12 +146,12 @@ test('with short positions too the distance of every rule is the least move by t
       own.weights.forEach((weight, name) => {
         for (const part of [-0.999, -0.6, -0.3, 0.3, 0.6, 0.999])
           if (part * reach > -1 && 1 + weight * part * reach > 0)
-            expect(isBeyond(rows, moved(own, name, part * reach), 1e-9)).toBe(false);
+            expect(isBeyond(rows, movePrice(own, name, part * reach), 1e-9)).toBe(false);
       });
       if (nearest === null) return;
       passed++;
       expect(
-        isBeyond(rows, moved(own, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-7), 0),
+        isBeyond(rows, movePrice(own, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-7), 0),
       ).toBe(true);
     }),
     { numRuns: 4 * RUNS },
@@ -210,13 +210,13 @@ test.each([
         for (let step = 1; step < 7; step++)
           for (const sign of [1, -1]) {
             const move = (sign * reach * step) / 7.001;
-            if (move > -1) expect(isBeyond(rows, moved(own, name, move), 1e-9)).toBe(false);
+            if (move > -1) expect(isBeyond(rows, movePrice(own, name, move), 1e-9)).toBe(false);
           }
       });
       if (nearest === null) return;
       passed++;
       expect(
-        isBeyond(rows, moved(own, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-9), 0),
+        isBeyond(rows, movePrice(own, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-9), 0),
       ).toBe(true);
     }),
     { numRuns: RUNS },

@@ -9,7 +9,7 @@ import type { PluginDocument } from '#domain/documents/plugin-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { fc } from '../../fast-check.js';
-import { aligned, marketOf } from '../rules/rule-market.js';
+import { alignDays, marketOf } from '../rules/rule-market.js';
 
 beforeAll(() => loadPluginSandbox());
 
@@ -41,7 +41,7 @@ const plugin = (source: string, inputs: PluginDocument['inputs']): PluginDocumen
 function sectionOf(rows: Rows, stored: PluginDocument) {
   const plugins = { OWN: { plugin: 'own', parameters: {}, code: resolvePluginCode(stored, {}, '0'.repeat(64)) } };
   const identifiers = Array.from({ length: NAMES }, (_, i) => `N${i}`);
-  const market = aligned(marketOf({ identifiers, fields: { CLOSE: rows } }));
+  const market = alignDays(marketOf({ identifiers, fields: { CLOSE: rows } }));
   const datapoints = readDefinitions({ plugins });
   return createIndexCrossSections({ market, treatment: TreatmentSpec.parse({}), currency: 'USD', datapoints }).at(
     DECISION,

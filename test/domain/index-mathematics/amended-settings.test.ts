@@ -25,7 +25,7 @@ const steps = (first: number, changes: Readonly<Record<number, number>> = {}): n
 };
 
 /** Returns a price of 100 up to a session. */
-const until = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
+const priceUntil = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
 
 /** Returns an index whose settings are amended from the review of 15 March on. */
 function amendedTo(changes: object, more: Partial<IndexCase>): Run {
@@ -150,7 +150,7 @@ describe('an amendment of the changes between reviews', () => {
     const run = amendedTo(
       { events: { replacement: 'next_ranked' } },
       {
-        close: { A: until(2), B: until(11), C: steps(100), D: steps(100) },
+        close: { A: priceUntil(2), B: priceUntil(11), C: steps(100), D: steps(100) },
         fields: { SHARES_OUTSTANDING: { A: steps(4), B: steps(3), C: steps(2), D: steps(1) } },
         selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }],
         actions: [

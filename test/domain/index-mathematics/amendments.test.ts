@@ -138,7 +138,7 @@ test('a run stays that of its definition while amendments take effect after its 
 });
 
 describe('amendments that cannot be followed are refused', () => {
-  const found = (...amendments: object[]) => foundIn({ amendments });
+  const listAmendmentFindings = (...amendments: object[]) => foundIn({ amendments });
   const errorsIn = (members: object) =>
     validateIndex({ ...body, ...members }, {
       calendars: [...CALENDARS.list()],
@@ -170,13 +170,15 @@ describe('amendments that cannot be followed are refused', () => {
       [amendment('2024-03-20', { pipeline: { treatment: { dividends: 'net' } } })],
       ['IMMUTABLE_FIELD amendments[0].changes.pipeline.treatment.dividends'],
     ],
-  ])('%j: %j', (amendments, expected) => expect(found(...amendments)).toEqual(expected));
+  ])('%j: %j', (amendments, expected) => expect(listAmendmentFindings(...amendments)).toEqual(expected));
 
   test('an error of the first version, or of an earlier amendment, is reported once and where it was written', () => {
     const amendments = [amendment('2024-03-20', toCap), amendment('2024-04-02', onlyA)];
     expect(foundIn({ rebalance: { frequency: 'never' }, amendments })).toEqual(['NOT_IN_CHOICES rebalance.frequency']);
     const wrong = amendment('2024-03-20', { rebalance: { frequency: 'never' } });
-    expect(found(wrong, amendments[1]!)).toEqual(['NOT_IN_CHOICES amendments[0].changes.rebalance.frequency']);
+    expect(listAmendmentFindings(wrong, amendments[1]!)).toEqual([
+      'NOT_IN_CHOICES amendments[0].changes.rebalance.frequency',
+    ]);
   });
 });
 

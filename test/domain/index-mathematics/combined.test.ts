@@ -209,7 +209,7 @@ describe('all of it in one document, on random markets', () => {
   test('no data after a session changes constituents and target weights of what was decided by then', () => {
     fc.assert(
       fc.property(randomCase, (drawn) => {
-        const decided = (changedAfter: number) => {
+        const listDecisions = (changedAfter: number) => {
           const { rebalances } = runIndexCase({ ...marketOf(drawn, changedAfter), ...caseOf(drawn) });
           return rebalances
             .filter(
@@ -221,7 +221,7 @@ describe('all of it in one document, on random markets', () => {
               return [one.session, [...columns], [...weights]];
             });
         };
-        expect(decided(drawn.since)).toEqual(decided(Infinity));
+        expect(listDecisions(drawn.since)).toEqual(listDecisions(Infinity));
       }),
       { numRuns: RUNS },
     );

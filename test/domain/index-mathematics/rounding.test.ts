@@ -164,15 +164,15 @@ const columnsOf = (run: Run) => {
   const bytes = runToColumns(run, { contentHash: 'x' });
   return openColumns((from, to) => bytes.slice(from, to));
 };
-const within = (decimals: number, value: number): number => Math.round(value * 10 ** decimals) / 10 ** decimals;
+const roundTo = (decimals: number, value: number): number => Math.round(value * 10 ** decimals) / 10 ** decimals;
 
 describe('levels and weights of a document with decimals', () => {
   const sketch = { close: { A: [3, 3.1, 3.3], B: [7, 7.2, 6.9] } };
   const whole = runIndexCase(sketch);
   const run = runIndexCase({ ...sketch, document: { rounding: { level: 2, weights: 4 } } });
   const columns = columnsOf(run);
-  const levels = levelsIn(whole, 'price').map((level) => within(2, level));
-  const weightOfA = within(4, 3.3 / 3 / (3.3 / 3 + 6.9 / 7));
+  const levels = levelsIn(whole, 'price').map((level) => roundTo(2, level));
+  const weightOfA = roundTo(4, 3.3 / 3 / (3.3 / 3 + 6.9 / 7));
 
   test('are computed in full', () => expect(levelsIn(run, 'price')).toEqual(levelsIn(whole, 'price')));
 
@@ -208,7 +208,7 @@ test('an amendment changes the decimals of the levels after its first review, no
   const exact = columns.f64('levelPrice');
   const shown = [...roundLevels(columns, { variant: 'price', start: null, end: null }).levels];
   // Reviews are on Fridays; up to the review of 8 March, inclusive, the level has the earlier number of decimals.
-  expect(shown).toEqual([...exact].map((level, t) => within(t <= 4 ? 1 : 3, level)));
+  expect(shown).toEqual([...exact].map((level, t) => roundTo(t <= 4 ? 1 : 3, level)));
   expect(closesView(columns).price).toEqual(shown);
 });
 
@@ -239,17 +239,17 @@ describe('a document', () => {
     base_date: DAYS[0],
     pipeline: { weighting: { type: 'EqualWeight' } },
   };
-  const found = (rest: object) =>
+  const listFindings = (rest: object) =>
     validateIndex({ ...body, ...rest }, {
       calendars: [...CALENDARS.list()],
       indexOf: () => undefined,
     } as never).findings.filter(({ path }) => /^(rounding|base_market)/.test(path));
 
   test('that rounds shares needs a base market value, and has no unknown member in rounding', () => {
-    expect(found({ rounding: { shares: 0 } })).toMatchObject([{ severity: 'error', path: 'base_market_value' }]);
-    expect(found({ rounding: { shares: 0 }, base_market_value: 1e9 })).toEqual([]);
-    expect(found({ rounding: { prices: 2 } })).toMatchObject([{ severity: 'error', path: 'rounding.prices' }]);
-    expect(found({ rounding: { level: 16 } })).toMatchObject([{ severity: 'error', path: 'rounding.level' }]);
+    expect(listFindings({ rounding: { shares: 0 } })).toMatchObject([{ severity: 'error', path: 'base_market_value' }]);
+    expect(listFindings({ rounding: { shares: 0 }, base_market_value: 1e9 })).toEqual([]);
+    expect(listFindings({ rounding: { prices: 2 } })).toMatchObject([{ severity: 'error', path: 'rounding.prices' }]);
+    expect(listFindings({ rounding: { level: 16 } })).toMatchObject([{ severity: 'error', path: 'rounding.level' }]);
   });
 
   test('is warned of a rounding that nothing reads', () => {

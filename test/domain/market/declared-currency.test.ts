@@ -173,14 +173,14 @@ describe('without a declared currency', () => {
 
   test('a name counts while its currency begins after its first bar, and not when it begins with it', () => {
     const market = marketOf(null, { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'USD' }, EURUSD: { CURRENCY: 'USD' } });
-    const from = (validFrom: number): MarketData => ({
+    const createMarketFrom = (validFrom: number): MarketData => ({
       ...market,
       reference: {
         ...market.reference,
         rows: new Map([...market.reference.rows, ['A', [{ validFrom, values: ['USD'] }]]]),
       },
     });
-    expect(listSecuritiesWithoutCurrency(from(market.dates[0]!), indexOf())).toEqual([]);
-    expect(listSecuritiesWithoutCurrency(from(market.dates[0]! + 1), indexOf())).toEqual(['A']);
+    expect(listSecuritiesWithoutCurrency(createMarketFrom(market.dates[0]!), indexOf())).toEqual([]);
+    expect(listSecuritiesWithoutCurrency(createMarketFrom(market.dates[0]! + 1), indexOf())).toEqual(['A']);
   });
 });

@@ -39,7 +39,7 @@ const uncertain = (problem: Problem, sets: Sets): Problem => ({
   robustness: robustnessOf(problem.metric, sets),
 });
 
-const solved = (problem: Problem) => {
+const requireSolution = (problem: Problem) => {
   const solution = solveConvex(solvers.solver, problem);
   if (solution === undefined) throw new Error('no answer');
   return solution;
@@ -105,9 +105,9 @@ function setsOf(type: string, radius: number): Sets[] {
 describe('a set of radius 0 is the problem without it', () => {
   test.each(OBJECTIVES)('$type', (objective) => {
     for (const rows of [ROWS, SHORT]) {
-      const plain = solved(market(objective, rows));
+      const plain = requireSolution(market(objective, rows));
       for (const sets of setsOf(objective.type, 0)) {
-        const { weights, objective: value } = solved(uncertain(market(objective, rows), sets));
+        const { weights, objective: value } = requireSolution(uncertain(market(objective, rows), sets));
         expect(value).toBeCloseTo(plain.objective, 12);
         weights.forEach((weight, i) => expect(weight).toBeCloseTo(plain.weights[i]!, 9));
       }
@@ -141,8 +141,8 @@ describe('a larger set', () => {
 test('an ellipsoid with the shape of the covariance leaves the portfolio of the largest Sharpe ratio, and its ratio less by the radius', () => {
   const objective = { type: 'max_sharpe', risk_free_rate: -0.05 };
   const rows = [ROWS[0]!];
-  const plain = solved(market(objective, rows));
-  const worst = solved(uncertain(market(objective, rows), { returns: { set: 'ellipsoid', radius: 0.1 } }));
+  const plain = requireSolution(market(objective, rows));
+  const worst = requireSolution(uncertain(market(objective, rows), { returns: { set: 'ellipsoid', radius: 0.1 } }));
   worst.weights.forEach((weight, i) => expect(weight).toBeCloseTo(plain.weights[i]!, 9));
   expect(-worst.objective).toBeCloseTo(-plain.objective - 0.1, 10);
 });
@@ -177,7 +177,7 @@ test('where everything may stay in cash, expected returns that are too uncertain
   const problem = uncertain(market({ type: 'max_utility', risk_aversion: 2 }, rows), {
     returns: { set: 'ellipsoid', radius: 10 },
   });
-  const { weights, objective } = solved(problem);
+  const { weights, objective } = requireSolution(problem);
   expect(Math.max(...weights)).toBeLessThan(1e-9);
   expect(Math.abs(objective)).toBeLessThan(1e-9);
 });

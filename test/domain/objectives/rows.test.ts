@@ -116,8 +116,8 @@ describe(`a convex row holds with ${MET}, at an optimum that nothing feasible is
 });
 
 function addFiniteBounds<P extends { lower: Float64Array; upper: Float64Array }>(program: P): P {
-  const finite = (values: Float64Array) => values.map((value) => Math.min(Math.max(value, -10), 10));
-  return { ...program, lower: finite(program.lower), upper: finite(program.upper) };
+  const clampValues = (values: Float64Array) => values.map((value) => Math.min(Math.max(value, -10), 10));
+  return { ...program, lower: clampValues(program.lower), upper: clampValues(program.upper) };
 }
 
 describe('a shadow price is the change of the objective, in its own terms', () => {

@@ -43,7 +43,7 @@ function averageOf(problem: Problem, kind: Kind, weights: Float64Array): number 
   return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
 }
 
-const solved = (problem: Problem) => {
+const requireSolution = (problem: Problem) => {
   const solution = solveConvex(solvers.solver, problem);
   if (solution === undefined) throw new Error('no answer');
   return solution;
@@ -55,7 +55,7 @@ describe('limits on the average of the worst scenarios have the optima of the co
     '%s, problem %i',
     (_, seed, { objective, rows, value, weights }) => {
       const problem = goldenProblem({ ...goldenCases.find((each) => each.seed === seed)!, rows }, objective);
-      const solution = solved(problem);
+      const solution = requireSolution(problem);
       const { goal } = problem;
       const shift = goal.form === 'ratio' && goal.numerator.kind === 'evenness' ? goal.numerator.least : 0;
       const own = (problem.objective.entry.sense === 'maximise' ? -1 : 1) * solution.objective + shift;
@@ -80,9 +80,9 @@ const market = (kind: Kind, limit: number, more: object = {}, rows: readonly obj
 
 /** Returns a limit between the smallest average and that of the maximum utility. */
 function limitAt(kind: Kind, share: number): number {
-  const free = averageOf(market(kind, 1), kind, solved(market(kind, 1)).weights);
+  const free = averageOf(market(kind, 1), kind, requireSolution(market(kind, 1)).weights);
   const type = kind === 'CVaR' ? 'min_cvar' : 'min_cdar';
-  const least = solved(
+  const least = requireSolution(
     smallProblem({ names: NAMES, seed: 4, rows: [], objective: { type, confidence: 0.9 } }),
   ).objective;
   return least + share * (free - least);
@@ -113,14 +113,14 @@ test('a limit on the average of all scenarios is one on the mean loss', () => {
     const losses = computeOutcomes(problem.tails.goal('loss', 0, { sessions: null, drawn: null }), weights);
     return losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
   };
-  const free = mean(solved(problem).weights);
-  const limited = solved(market('CVaR', free - 1e-4, { confidence: 0 }));
+  const free = mean(requireSolution(problem).weights);
+  const limited = requireSolution(market('CVaR', free - 1e-4, { confidence: 0 }));
   expect(mean(limited.weights)).toBeCloseTo(free - 1e-4, 12);
 });
 
 test.each(['min_cvar', 'min_cdar'])('no weights better the bound of %s', (type) => {
   const problem = smallProblem({ names: NAMES, seed: 4, rows: [], objective: { type, confidence: 0.9 } });
-  const { bound, objective } = solved(problem);
+  const { bound, objective } = requireSolution(problem);
   expect(objective).toBeGreaterThanOrEqual(bound);
   expect(objective - bound).toBeLessThan(1e-9);
   const random = seeded(8);
@@ -144,7 +144,7 @@ test.each([
 ] as const)('of many names few take part, and the answer is that of all: %s %j', (type, params) => {
   const rows = [{ type: 'PositionBounds', params }];
   const problem = smallProblem({ names: 130, seed: 5, rows, objective: { type, confidence: 0.9 } });
-  const { objective, bound, assembled, answer } = solved(problem);
+  const { objective, bound, assembled, answer } = requireSolution(problem);
   // Checks the optimality conditions of all securities at their bounds, with multipliers that prove the value.
   const { program } = assembled;
   expect(program.n).toBe(130);
@@ -158,7 +158,7 @@ test.each([
 test('work that ends before a proof leaves an answer on one side of the optimum and a bound on the other', () => {
   const rows = [{ type: 'PositionBounds', params: { lower: -0.1, upper: 0.4 } }];
   const problem = smallProblem({ names: NAMES, seed: 6, rows, objective: { type: 'min_cdar', confidence: 0.9 } });
-  const optimum = solved(problem).objective;
+  const optimum = requireSolution(problem).objective;
   const { program } = assembleProgram(problem);
   const zeros = new Float64Array(NAMES);
   const terms = {
@@ -181,40 +181,43 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
   test('is met exactly where it binds, and is nothing where it does not', () => {
     const limit = limitAt(kind, 0.3);
     const problem = market(kind, limit);
-    expect(averageOf(problem, kind, solved(problem).weights)).toBeCloseTo(limit, 12);
-    const loose = solved(market(kind, limitAt(kind, 1.5)));
-    expect(loose.objective).toBe(solved(market(kind, 1)).objective);
+    expect(averageOf(problem, kind, requireSolution(problem).weights)).toBeCloseTo(limit, 12);
+    const loose = requireSolution(market(kind, limitAt(kind, 1.5)));
+    expect(loose.objective).toBe(requireSolution(market(kind, 1)).objective);
   });
 
   test('is no better the tighter it is, and at the value of an answer reproduces that answer', () => {
-    const values = [1, 0.7, 0.4, 0.1].map((share) => solved(market(kind, limitAt(kind, share))).objective);
+    const values = [1, 0.7, 0.4, 0.1].map((share) => requireSolution(market(kind, limitAt(kind, share))).objective);
     values.slice(1).forEach((value, k) => expect(value).toBeGreaterThan(values[k]!));
-    const free = solved(market(kind, 1));
-    const same = solved(market(kind, limitAt(kind, 1)));
+    const free = requireSolution(market(kind, 1));
+    const same = requireSolution(market(kind, limitAt(kind, 1)));
     expect(same.objective).toBeCloseTo(free.objective, 10);
-    const least = solved(market(kind, limitAt(kind, 0) + 1e-10));
+    const least = requireSolution(market(kind, limitAt(kind, 0) + 1e-10));
     expect(averageOf(market(kind, 1), kind, least.weights)).toBeCloseTo(limitAt(kind, 0), 8);
   });
 
   test('that is soft is kept at a high price, given up at a low one, and costs what it saves between', () => {
     const limit = limitAt(kind, 0.3);
-    const hard = solved(market(kind, limit));
+    const hard = requireSolution(market(kind, limit));
     const [side] = listRowSides(market(kind, limit), hard).filter(({ placed }) => placed.row.form === 'tail');
     const problem = market(kind, limit);
     const price = Math.abs(
-      listRowSides(problem, solved(problem)).find(({ placed }) => placed.row.form === 'tail')!.shadowPrice,
+      listRowSides(problem, requireSolution(problem)).find(({ placed }) => placed.row.form === 'tail')!.shadowPrice,
     );
     expect(side!.slack).toBeLessThan(1e-9);
-    expect(solved(market(kind, limit, { soft: 1.01 * price })).objective).toBeCloseTo(hard.objective, 10);
+    expect(requireSolution(market(kind, limit, { soft: 1.01 * price })).objective).toBeCloseTo(hard.objective, 10);
     const half = market(kind, limit, { soft: 0.5 * price });
-    const between = solved(half);
+    const between = requireSolution(half);
     const at = averageOf(half, kind, between.weights);
     expect(at).toBeGreaterThan(limit);
     for (const step of [-1e-4, 1e-4]) {
-      const beside = solved(market(kind, at + step));
+      const beside = requireSolution(market(kind, at + step));
       expect(beside.objective + 0.5 * price * (at + step - limit)).toBeGreaterThanOrEqual(between.value - 1e-9);
     }
-    expect(solved(market(kind, limit, { soft: 1e-6 })).objective).toBeCloseTo(solved(market(kind, 1)).objective, 7);
+    expect(requireSolution(market(kind, limit, { soft: 1e-6 })).objective).toBeCloseTo(
+      requireSolution(market(kind, 1)).objective,
+      7,
+    );
   });
 
   test('that nothing keeps is a conflict, and its least relaxation is the least average that there is', () => {
@@ -254,6 +257,6 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
     expect(weights.filter((weight) => weight > 0).length).toBeLessThanOrEqual(5);
     expect(averageOf(problem, kind, weights)).toBeLessThan(limit + 1e-8);
     expect(objective).toBeGreaterThanOrEqual(bound - 1e-12);
-    expect(bound).toBeGreaterThanOrEqual(solved(market(kind, limit)).objective - 1e-12);
+    expect(bound).toBeGreaterThanOrEqual(requireSolution(market(kind, limit)).objective - 1e-12);
   });
 });

@@ -3,10 +3,10 @@ export type Row = { readonly type: string; readonly params: Readonly<Record<stri
 type Random = () => number;
 
 export const row = (type: string, params: Readonly<Record<string, unknown>>): Row => ({ type, params });
-const capped = (upper: number) => row('PositionBounds', { upper });
-const held = (random: Random) => row('PositionBounds', { lower: 0.03 + 0.03 * random() });
+const capPositions = (upper: number) => row('PositionBounds', { upper });
+const drawBounds = (random: Random) => row('PositionBounds', { lower: 0.03 + 0.03 * random() });
 /** A maximum of slightly more than a twelfth: far from every drawn index. */
-const level = (random: Random) => capped(0.1 + 0.02 * random());
+const level = (random: Random) => capPositions(0.1 + 0.02 * random());
 
 export interface InfeasibleCase {
   /** The first row must be offered for relaxation; the others conflict with it. */
@@ -20,17 +20,17 @@ const averages = (side: 'lower' | 'upper', value: (random: Random) => number): I
   });
   const extreme = side === 'upper' ? 4 : 100;
   return [
-    { rows: (random) => [row('WeightedAverage', { field: 'X', ...sides(random, extreme) }), capped(0.2)] },
+    { rows: (random) => [row('WeightedAverage', { field: 'X', ...sides(random, extreme) }), capPositions(0.2)] },
     {
       rows: (random) => [
         row('WeightedAverage', { field: 'X', relative: true, ...sides(random, side === 'upper' ? 0.1 : 3) }),
-        capped(0.25),
+        capPositions(0.25),
       ],
     },
     {
       rows: (random) => [
         row('WeightedAverage', { field: 'GAPS', missing: 'renormalise', ...sides(random, extreme) }),
-        capped(0.2),
+        capPositions(0.2),
       ],
     },
     {
@@ -50,8 +50,8 @@ const FOUR = { single: 0.3, trigger: 0.17, aggregate: 0.5 };
 /** By class and parameters: rows that conflict unless one of these parameters of the first row changes. */
 export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, readonly InfeasibleCase[]>>>> = {
   WeightSum: {
-    lower: [{ rows: (random) => [row('WeightSum', { lower: 0.8 + 0.2 * random() }), capped(0.06)] }],
-    upper: [{ rows: (random) => [row('WeightSum', { lower: 0, upper: 0.3 * random() }), held(random)] }],
+    lower: [{ rows: (random) => [row('WeightSum', { lower: 0.8 + 0.2 * random() }), capPositions(0.06)] }],
+    upper: [{ rows: (random) => [row('WeightSum', { lower: 0, upper: 0.3 * random() }), drawBounds(random)] }],
   },
   PositionBounds: {
     lower: [
@@ -60,7 +60,7 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
         rows: (random) => [row('PositionBounds', { lower: 0.2 + random() / 10, identifiers: ['N000'] }), level(random)],
       },
     ],
-    upper: [{ rows: (random) => [capped(0.08 * random())] }],
+    upper: [{ rows: (random) => [capPositions(0.08 * random())] }],
   },
   RelativePositionBounds: {
     lower: [{ rows: (random) => [row('RelativePositionBounds', { lower: 1.1 + random(), upper: 3 })] }],
@@ -109,7 +109,7 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
   },
   FactorExposure: {
     lower: [
-      { rows: (random) => [row('FactorExposure', { field: 'X', lower: 2 + 3 * random() }), capped(0.2)] },
+      { rows: (random) => [row('FactorExposure', { field: 'X', lower: 2 + 3 * random() }), capPositions(0.2)] },
       {
         rows: (random) => [
           row('FactorExposure', { field: 'GAPS', lower: 90 + 50 * random(), standardise: false, active: true }),
@@ -117,9 +117,12 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
       },
     ],
     upper: [
-      { rows: (random) => [row('FactorExposure', { field: 'X', upper: -2 - 3 * random() }), capped(0.2)] },
+      { rows: (random) => [row('FactorExposure', { field: 'X', upper: -2 - 3 * random() }), capPositions(0.2)] },
       {
-        rows: (random) => [row('FactorExposure', { field: 'X', upper: 3 * random(), standardise: false }), capped(0.3)],
+        rows: (random) => [
+          row('FactorExposure', { field: 'X', upper: 3 * random(), standardise: false }),
+          capPositions(0.3),
+        ],
       },
     ],
   },
@@ -136,7 +139,7 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
       {
         rows: (random) => [
           row('Liquidity', { notional: 1e10, participation: 0.005 + 0.005 * random(), days: 250 }),
-          capped(0.11),
+          capPositions(0.11),
         ],
       },
     ],
@@ -144,18 +147,18 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
       {
         rows: (random) => [
           row('Liquidity', { notional: 1e10, participation: 1, days: 0.2 + 0.2 * random() }),
-          capped(0.12),
+          capPositions(0.12),
         ],
       },
     ],
-    notional: [{ rows: (random) => [row('Liquidity', { notional: 1e11 * (1 + random()) }), capped(0.12)] }],
+    notional: [{ rows: (random) => [row('Liquidity', { notional: 1e11 * (1 + random()) }), capPositions(0.12)] }],
   },
   LinearConstraint: {
     lower: [
       {
         rows: (random) => [
           row('LinearConstraint', { coefficients: { N000: 1, N003: 2, N004: -1 }, lower: 0.6 + random() }),
-          capped(0.15),
+          capPositions(0.15),
         ],
       },
     ],
@@ -163,7 +166,7 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
       {
         rows: (random) => [
           row('LinearConstraint', { coefficients: { N000: 1, N003: 2, N004: -1 }, upper: -0.3 - random() }),
-          capped(0.15),
+          capPositions(0.15),
         ],
       },
     ],
@@ -179,7 +182,10 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
       },
     ],
     maximum: [
-      { names: 6, rows: (random) => [row('Cardinality', { maximum: 1 + Math.floor(3 * random()) }), capped(0.2)] },
+      {
+        names: 6,
+        rows: (random) => [row('Cardinality', { maximum: 1 + Math.floor(3 * random()) }), capPositions(0.2)],
+      },
     ],
   },
   MinimumHolding: {
@@ -205,7 +211,10 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
     maximum: [
       {
         names: 8,
-        rows: (random) => [row('GroupCardinality', { field: 'SECTOR', maximum: 1 }), capped(0.15 + 0.04 * random())],
+        rows: (random) => [
+          row('GroupCardinality', { field: 'SECTOR', maximum: 1 }),
+          capPositions(0.15 + 0.04 * random()),
+        ],
       },
     ],
   },

@@ -128,7 +128,7 @@ describe('trades too small for a choice of names', () => {
   }
 
   /** Returns the nearest value to `from` at which a test holds, which it does at `end`. */
-  function nearest(from: number, end: number, holds: (value: number) => boolean): number {
+  function findNearest(from: number, end: number, holds: (value: number) => boolean): number {
     let [near, far] = [from, end];
     for (let step = 0; step < 60; step++) {
       const middle = (near + far) / 2;
@@ -150,10 +150,10 @@ describe('trades too small for a choice of names', () => {
       return Object.fromEntries(relaxations.map(({ type, parameter, to }) => [`${type} ${parameter}`, to]));
     };
     const held = movedBy({ type: 'MinimumHolding', params: { threshold } });
-    const least = nearest(threshold, 0, (value) => isFeasible(from, { size, threshold: value }));
+    const least = findNearest(threshold, 0, (value) => isFeasible(from, { size, threshold: value }));
     expect(held['MinimumHolding threshold']).toBeCloseTo(least, 7);
     expect(held['TradeSize upper']).toBeCloseTo(
-      nearest(size, 1, (value) => isFeasible(from, { size: value, threshold })),
+      findNearest(size, 1, (value) => isFeasible(from, { size: value, threshold })),
       7,
     );
     const counted = movedBy({ type: 'Cardinality', params: { maximum: 4 } });
@@ -162,7 +162,7 @@ describe('trades too small for a choice of names', () => {
     );
     expect(counted['Cardinality maximum']).toBe(fewest);
     expect(counted['TradeSize upper']).toBeCloseTo(
-      nearest(size, 1, (value) => isFeasible(from, { size: value, maximum: 4 })),
+      findNearest(size, 1, (value) => isFeasible(from, { size: value, maximum: 4 })),
       7,
     );
   });

@@ -20,7 +20,7 @@ describe('createMoveCosts', () => {
       const { drop, hold, dropPart, holdPart } = createMoveCosts(plainAlgebra, problem).at(relaxed, 0.05);
       let informative = 0;
       for (let i = 0; i < 12; i++) {
-        const decided = (least: number, most: number) => {
+        const decideMove = (least: number, most: number) => {
           const restriction = {
             ...createRestriction([], {
               held: new Uint8Array(12).fill(1),
@@ -34,8 +34,10 @@ describe('createMoveCosts', () => {
           return solveConvex(solvers.solver, problem, { restriction })?.value ?? Infinity;
         };
         const slack = 1e-12 + 1e-9 * relaxed.value;
-        expect(relaxed.value + Math.max(drop[i]!, dropPart[i]!)).toBeLessThanOrEqual(decided(0, 0) + slack);
-        expect(relaxed.value + Math.max(hold[i]!, holdPart[i]!)).toBeLessThanOrEqual(decided(0.05, Infinity) + slack);
+        expect(relaxed.value + Math.max(drop[i]!, dropPart[i]!)).toBeLessThanOrEqual(decideMove(0, 0) + slack);
+        expect(relaxed.value + Math.max(hold[i]!, holdPart[i]!)).toBeLessThanOrEqual(
+          decideMove(0.05, Infinity) + slack,
+        );
         if (Math.max(drop[i]!, hold[i]!) > 0.05 * relaxed.value) informative++;
       }
       expect(informative).toBeGreaterThan(2);

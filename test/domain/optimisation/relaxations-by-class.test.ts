@@ -53,7 +53,7 @@ const isFeasible = (rows: readonly Row[], trial: Trial) =>
 const addParameter = (rows: readonly Row[], index: number | null, parameter: string, to: number): Row[] =>
   rows.map((each, i) => (i === index ? { ...each, params: { ...each.params, [parameter]: to } } : each));
 
-function explained(rows: readonly Row[], trial: Trial): Infeasibility | undefined {
+function explainRows(rows: readonly Row[], trial: Trial): Infeasibility | undefined {
   const problem = problemOf(rows, trial);
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind === 'solved') return undefined;
@@ -98,7 +98,7 @@ describe('relaxations of every class', () => {
       for (let trial = 0; trial < trials; trial++) {
         const market = { names, seed: trial + 1 };
         const rows = draw(random);
-        const detail = explained(rows, market);
+        const detail = explainRows(rows, market);
         const place = `${type} ${parameter} ${trial} ${JSON.stringify(rows)}`;
         expect(detail, place).toBeDefined();
         expect(

@@ -5,7 +5,7 @@ import { createMethodology } from '#domain/rules/methodology.js';
 import { rankWeight } from '#domain/rules/weighting/rank-weight.js';
 import { topN } from '#domain/rules/selection/top-n.js';
 import { createTypeSpec } from '#domain/catalogue/type-spec.js';
-import { aligned, CALENDARS, createGeneratedMarket, selectedBy, weightsBy } from './rule-market.js';
+import { alignDays, CALENDARS, createGeneratedMarket, selectedBy, weightsBy } from './rule-market.js';
 
 const WINDOW = { name: 'MOMENTUM', window: 126, lag: 21 };
 const body = (params: object, weighting: object = { type: 'EqualWeight' }) => ({
@@ -20,7 +20,7 @@ const check = (params: object) =>
   validateIndex(body(params), { calendars: CALENDARS.list(), indexOf: () => undefined });
 
 test('a ranking by a datapoint with its window is that of the expression which reads it so', () => {
-  const sm = aligned(createGeneratedMarket({ names: 60, sessions: 280, seed: 3 }));
+  const sm = alignDays(createGeneratedMarket({ names: 60, sessions: 280, seed: 3 }));
   const best = selectedBy(sm, { type: 'TopN', params: { field: WINDOW, count: 15 } });
   const weights = weightsBy(sm, { type: 'RankWeight', params: { field: WINDOW } }) as Record<string, number>;
   const byWeight = Object.entries(weights).toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { aligned, deciderOf, selectedBy, marketOf } from './rule-market.js';
+import { alignDays, deciderOf, selectedBy, marketOf } from './rule-market.js';
 
 /** Three values on which A is true, false or unknown, and B likewise: nine securities, one for each pair. */
 const TRUTHS = [1, 0, null] as const;
 const pairs = TRUTHS.flatMap((a) => TRUTHS.map((b) => [a, b] as const));
 const label = (truth: 1 | 0 | null) => (truth === 1 ? 'T' : truth === 0 ? 'F' : 'U');
-const sm = aligned(
+const sm = alignDays(
   marketOf({
     identifiers: pairs.map(([a, b]) => `${label(a)}${label(b)}`).toSorted(),
     fields: table(),
@@ -26,8 +26,8 @@ const is = (name: string) => ({ node: 'comparison', field: { node: 'field', name
 const A = is('A');
 const B = is('B');
 const not = (operand: unknown) => ({ node: 'not', operand });
-const all = (...operands: unknown[]) => ({ node: 'all', operands });
-const any = (...operands: unknown[]) => ({ node: 'any', operands });
+const createAll = (...operands: unknown[]) => ({ node: 'all', operands });
+const createAny = (...operands: unknown[]) => ({ node: 'any', operands });
 
 /** Returns the truth value of an expression for each pair, from the selections with and without unknown values. */
 function truths(expression: unknown): Record<string, string> {
@@ -43,7 +43,7 @@ const tableOf = (of: (a: string, b: string) => string) =>
 
 describe('three-valued logic', () => {
   test('all: false if any operand is false, else unknown if any is unknown', () => {
-    expect(truths(all(A, B))).toEqual({
+    expect(truths(createAll(A, B))).toEqual({
       TT: 'T',
       TF: 'F',
       TU: 'U',
@@ -57,7 +57,7 @@ describe('three-valued logic', () => {
   });
 
   test('any: true if any operand is true, else unknown if any is unknown', () => {
-    expect(truths(any(A, B))).toEqual({
+    expect(truths(createAny(A, B))).toEqual({
       TT: 'T',
       TF: 'T',
       TU: 'T',
@@ -75,14 +75,14 @@ describe('three-valued logic', () => {
   });
 
   test('all of no operands is true, any of none is false', () => {
-    expect(truths(all())).toEqual(tableOf(() => 'T'));
-    expect(truths(any())).toEqual(tableOf(() => 'F'));
-    expect(truths(not(any()))).toEqual(tableOf(() => 'T'));
+    expect(truths(createAll())).toEqual(tableOf(() => 'T'));
+    expect(truths(createAny())).toEqual(tableOf(() => 'F'));
+    expect(truths(not(createAny()))).toEqual(tableOf(() => 'T'));
   });
 
   test("De Morgan's laws hold with unknowns", () => {
-    expect(truths(not(all(A, B)))).toEqual(truths(any(not(A), not(B))));
-    expect(truths(not(any(A, B)))).toEqual(truths(all(not(A), not(B))));
+    expect(truths(not(createAll(A, B)))).toEqual(truths(createAny(not(A), not(B))));
+    expect(truths(not(createAny(A, B)))).toEqual(truths(createAll(not(A), not(B))));
   });
 
   test('a comparison and its opposite are unknown together', () => {
@@ -92,7 +92,7 @@ describe('three-valued logic', () => {
 });
 
 describe('comparisons', () => {
-  const market = aligned(
+  const market = alignDays(
     marketOf({
       identifiers: ['A', 'B', 'C', 'D'],
       fields: { CLOSE: [[1, 2, 3, 4]] },
@@ -147,7 +147,7 @@ describe('comparisons', () => {
       comparison: word,
       value,
     });
-    expect(refusal({ expression: all(comparison('SECTOR', 'gt', 1)) })).toMatchObject({
+    expect(refusal({ expression: createAll(comparison('SECTOR', 'gt', 1)) })).toMatchObject({
       code: 'VALUE_TYPE_MISMATCH',
       path: 'pipeline.selection[0].params.expression.operands[0].field',
       message: 'SECTOR contains texts, which gt cannot compare with 1.',
@@ -165,7 +165,7 @@ describe('comparisons', () => {
 });
 
 describe('datapoints in expressions', () => {
-  const market = aligned(
+  const market = alignDays(
     marketOf({
       identifiers: ['A', 'B', 'C'],
       // Nine sessions: B has no bar on the last seven, C none on the last two.
@@ -238,7 +238,7 @@ describe('datapoints in expressions', () => {
   });
 
   test('equal values share a rank, and one value alone has the percentile 1', () => {
-    const ties = aligned(
+    const ties = alignDays(
       marketOf({ identifiers: ['A', 'B', 'C', 'D'], fields: { CLOSE: [[5, 7, 7, 9]], ONLY: [[null, 3, null, null]] } }),
     );
     const passing = (name: string, transform: string, value: number) =>

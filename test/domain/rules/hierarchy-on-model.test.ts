@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { createDecider } from '#domain/rules/decide.js';
 import type { StoredModel } from '#domain/risk/stored-model.js';
 import { plainOrder, plainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
-import { aligned, documentOf, createGeneratedMarket } from './rule-market.js';
+import { alignDays, documentOf, createGeneratedMarket } from './rule-market.js';
 
-const sm = aligned(createGeneratedMarket({ names: 25, sessions: 40, seed: 4 }));
+const sm = alignDays(createGeneratedMarket({ names: 25, sessions: 40, seed: 4 }));
 const t = 39;
 
 test('hierarchical risk parity on a stored model uses only its covariance, and reports what the model lacks', () => {

@@ -8,7 +8,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { explainName } from '#domain/rules/explain.js';
 import { previewRules } from '#domain/rules/preview.js';
 import {
-  aligned,
+  alignDays,
   CALENDARS,
   deciderOf,
   documentOf,
@@ -216,7 +216,7 @@ describe('currencies', () => {
   });
 
   test('money datapoints are in index currency at the rate of the date, minor units counted in hundredths', () => {
-    const sm = aligned(withSterling);
+    const sm = alignDays(withSterling);
     // 10 USD, 10 EUR, 10 in the index currency and 800 pence of 2 USD a pound, 100 shares each.
     const caps = { DOLLAR: 1000, EURO: 1250, NONE: 1000, PENCE: 1600 };
     const total = 1000 + 1250 + 1000 + 1600;
@@ -244,7 +244,7 @@ describe('currencies', () => {
   });
 
   test('a missing rate is refused only once a name that needs it is read', () => {
-    const sm = aligned(market);
+    const sm = alignDays(market);
     const capped = { type: 'MarketCapWeight' };
     expect(() => deciderOf(sm, { weighting: capped }).decide(1, null)).toThrow(
       expect.objectContaining({ code: 'FX_MISSING', detail: { identifier: 'PENCE', pair: 'GBPUSD' } }),
@@ -259,7 +259,7 @@ describe('currencies', () => {
 
 describe('the universe of a decision', () => {
   test('a name without a bar for more than its allowance is not in it', () => {
-    const sm = aligned(
+    const sm = alignDays(
       marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1], ...Array.from({ length: 8 }, () => [1, null])] } }),
     );
     expect(selectedBy(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 5 })).toEqual(['A', 'B']);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { SELECTION_CLASSES } from '#domain/rules/catalogue.js';
-import { aligned, deciderOf, createGeneratedMarket, selectedBy } from './rule-market.js';
+import { alignDays, deciderOf, createGeneratedMarket, selectedBy } from './rule-market.js';
 import { values } from './selection/case.js';
 import { DATAPOINTS } from './selection/datapoints.js';
 import { RANKS } from './selection/ranks.js';
@@ -17,7 +17,7 @@ test('every selection class is evaluated here', () => {
 describe('each selection class keeps what its definition says', () => {
   for (const seed of [1, 2]) {
     const market = createGeneratedMarket({ names: 70, sessions: 300, seed });
-    const sm = aligned(market);
+    const sm = alignDays(market);
     const slow = slowMarket(market);
     CASES.forEach(({ type, params, keeps }, i) => {
       test(`${type} ${i} on market ${seed}`, () => {
@@ -34,7 +34,7 @@ describe('each selection class keeps what its definition says', () => {
 
 describe('laws of selection', () => {
   const market = createGeneratedMarket({ names: 60, sessions: 280, seed: 5 });
-  const sm = aligned(market);
+  const sm = alignDays(market);
 
   test('the best n of the best m are the best n', () => {
     const decide = (counts: readonly number[]) => {
@@ -55,7 +55,7 @@ describe('laws of selection', () => {
       dates: market.dates.slice(0, rows),
       fields: new Map([...market.fields].map(([name, panel]) => [name, panel.slice(0, rows * 60)])),
     };
-    const short = aligned({ ...cut, actions: market.actions.filter(({ exDay }) => exDay <= cut.dates.at(-1)!) });
+    const short = alignDays({ ...cut, actions: market.actions.filter(({ exDay }) => exDay <= cut.dates.at(-1)!) });
     for (const { type, params } of CASES)
       expect(selectedBy(short, { type, params }, { session: rows - 1 })).toEqual(
         selectedBy(sm, { type, params }, { session: rows - 1 }),
@@ -87,7 +87,7 @@ describe('laws of selection', () => {
         identifier: renamed[market.identifiers.indexOf(action.identifier)]!,
       })),
     };
-    const other = aligned(shuffled);
+    const other = alignDays(shuffled);
     for (const type of [
       'MarketCapFilter',
       'LiquidityFilter',
@@ -104,7 +104,7 @@ describe('laws of selection', () => {
 });
 
 describe('constituents and their buffers', () => {
-  const sm = aligned(createGeneratedMarket({ names: 70, sessions: 300, seed: 3 }));
+  const sm = alignDays(createGeneratedMarket({ names: 70, sessions: 300, seed: 3 }));
   const slow = slowMarket(sm.market);
   const universeAt = (t: number) => slow.identifiers.filter((name) => slow.isPriceable(name, t));
 

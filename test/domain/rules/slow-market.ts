@@ -96,7 +96,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     return (ratio * (price + cash)) / before;
   };
 
-  const latest = (field: string, name: string, t: number): number | null => {
+  const findLatest = (field: string, name: string, t: number): number | null => {
     for (let s = t; s >= Math.max(0, t - staleMax); s--) {
       const value =
         field === 'CLOSE' ? (cell('CLOSE', name, s) === null ? null : findCarriedClose(name, t)) : own(field, name, s);
@@ -120,7 +120,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   };
 
   /** Returns a statistic of at least half of a window's sessions. */
-  const over = (
+  const computeOver = (
     field: string,
     name: string,
     t: number,
@@ -132,12 +132,12 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   };
 
   const volatility = (name: string, t: number, window = 252) =>
-    over('RETURN', name, t, window, (values) => (values.length < 2 ? null : deviation(values) * Math.sqrt(252)));
+    computeOver('RETURN', name, t, window, (values) => (values.length < 2 ? null : deviation(values) * Math.sqrt(252)));
   /** Returns the value of a unit held over the sessions, with or without bars. */
   const momentum = (name: string, t: number, window: number, lag: number) =>
     t - lag < 0
       ? null
-      : over('RETURN', name, t - lag, window, () => {
+      : computeOver('RETURN', name, t - lag, window, () => {
           let value = 1;
           for (let s = Math.max(0, t - lag - window + 1); s <= t - lag; s++) value *= growth(name, s) ?? 1;
           return value - 1;
@@ -157,10 +157,10 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     dates,
     cell,
     isPriceable,
-    latest,
+    latest: findLatest,
     windowValues,
     betweenBars,
-    over,
+    over: computeOver,
     volatility,
     momentum,
     growth,

@@ -3,14 +3,14 @@ import { validateIndex } from '#domain/checks/validate-index.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { applyLadder } from '#domain/rules/ladder-caps.js';
 import { fc } from '../../fast-check.js';
-import { aligned, CALENDARS, deciderOf, documentOf, generator, marketOf } from './rule-market.js';
+import { alignDays, CALENDARS, deciderOf, documentOf, generator, marketOf } from './rule-market.js';
 
 const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 
 const PARENT = documentOf({ weighting: { type: 'EqualWeight' } }, { id: 'PARENT' });
 
 /** Returns a stored document, with its expressions parsed from text. */
-function stored(weighting: object, rest: object = {}) {
+function storeIndex(weighting: object, rest: object = {}) {
   const body = {
     id: 'TEST',
     name: 'Test',
@@ -23,12 +23,12 @@ function stored(weighting: object, rest: object = {}) {
 }
 
 const errorsOf = (weighting: object, severity = 'error') =>
-  stored(weighting)
+  storeIndex(weighting)
     .findings.filter((finding) => finding.severity === severity)
     .map(({ code, path }) => `${code} ${path}`);
 
 function weightingOf(weighting: object): unknown {
-  const { document, findings } = stored(weighting);
+  const { document, findings } = storeIndex(weighting);
   if (document === undefined) throw new Error(JSON.stringify(findings));
   return document.pipeline!.weighting;
 }
@@ -43,7 +43,7 @@ interface Case {
 function decide({ sizes, columns = {}, issuers }: Case, limits: object) {
   const identifiers = sizes.map((_, i) => `S${String(i).padStart(3, '0')}`);
   const rows = Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, [values]]));
-  const sm = aligned(
+  const sm = alignDays(
     marketOf({
       identifiers,
       fields: { CLOSE: [sizes.map(() => 10)], SIZE: [sizes], ...rows },
@@ -300,7 +300,7 @@ test('limits that contradict each other or do nothing are found in the document'
 
 test('the methodology says every limit', () => {
   const text = (limits: object) => {
-    const { document } = stored({ type: 'EqualWeight', ...limits });
+    const { document } = storeIndex({ type: 'EqualWeight', ...limits });
     return createMethodology(document!).join(' ');
   };
   expect(text({ cap: 'min(0.09, 3 * SHARE)' })).toContain('No weight is above min(0.09, 3 * SHARE)');

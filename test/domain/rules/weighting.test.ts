@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { LINKAGES } from '#kernels/weighting/hierarchical-risk-parity.js';
 import { plainOrder, plainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
-import { aligned, createGeneratedMarket, marketOf, weightsBy } from './rule-market.js';
+import { alignDays, createGeneratedMarket, marketOf, weightsBy } from './rule-market.js';
 import { deviation, mean, listRankedNames, slowMarket, zScores, type SlowMarket } from './slow-market.js';
 
 type Raw = Map<string, number>;
@@ -125,11 +125,11 @@ const CASES: Case[] = [
     raw(slow, universe, t) {
       const score = (name: string) => slow.latest('SCORE', name, t);
       const close = (name: string) => slow.latest('CLOSE', name, t);
-      const both = (name: string) => {
+      const addFields = (name: string) => {
         const [a, b] = [score(name), close(name)];
         return a === null || b === null ? null : a * b;
       };
-      const [z1, z2, z3] = [score, close, both].map((get) => zScores(nullable(universe, get)));
+      const [z1, z2, z3] = [score, close, addFields].map((get) => zScores(nullable(universe, get)));
       const tilt = (z: number | null | undefined, sign: number) =>
         z === null || z === undefined ? 0 : phi(sign * Math.min(3, Math.max(-3, z)));
       return of(universe, (name) => tilt(z1!.get(name), 1) * tilt(z2!.get(name), -1) ** 2 * tilt(z3!.get(name), 1));
@@ -188,7 +188,7 @@ test('every weighting class is evaluated here', () => {
 describe('each weighting class gives the weights of its formula', () => {
   for (const seed of [1, 2]) {
     const market = createGeneratedMarket({ names: 50, sessions: 200, seed });
-    const sm = aligned(market);
+    const sm = alignDays(market);
     const slow = slowMarket(market);
     CASES.forEach(({ type, params, raw }, i) => {
       test(`${type} ${i} on market ${seed}`, () => {
@@ -208,7 +208,7 @@ describe('each weighting class gives the weights of its formula', () => {
 
 describe('weightings solved from a covariance', () => {
   const market = createGeneratedMarket({ names: 25, sessions: 300, seed: 4 });
-  const sm = aligned(market);
+  const sm = alignDays(market);
   const slow = slowMarket(market);
   const t = 299;
   const window = 250;
@@ -304,7 +304,7 @@ describe('weightings solved from a covariance', () => {
 });
 
 describe('refusals of weightings', () => {
-  const sm = aligned(
+  const sm = alignDays(
     marketOf({ identifiers: ['A', 'B', 'C'], fields: { CLOSE: [[1, 2, 3]], SCORE: [[-1, null, 2]] } }),
   );
 
@@ -336,7 +336,9 @@ describe('refusals of weightings', () => {
   });
 
   test('values too large to be summed are still weighed by their ratios', () => {
-    const huge = aligned(marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1]], SIZE: [[1e308, 1.5e308]] } }));
+    const huge = alignDays(
+      marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1]], SIZE: [[1e308, 1.5e308]] } }),
+    );
     expect(weightsBy(huge, { type: 'FieldWeight', params: { field: 'SIZE' } })).toEqual({
       A: expect.closeTo(0.4, 12),
       B: expect.closeTo(0.6, 12),

@@ -66,13 +66,13 @@ const steps = (start: number, changes: Readonly<Record<number, number>>) => {
 };
 
 test('a window by hand: bought at the close before it, dividends in, a name without prices as its group or as all', () => {
-  const late = (prices: number[]) => prices.map((price, s) => (s < 20 ? null : price));
+  const removeEarly = (prices: number[]) => prices.map((price, s) => (s < 20 ? null : price));
   const market = marketOf({
     close: {
       A: steps(100, { 10: 0.1, 11: -0.2 }),
       B: steps(50, { 10: -0.1 }),
-      NEW: late(steps(20, {})),
-      ODD: late(steps(30, {})),
+      NEW: removeEarly(steps(20, {})),
+      ODD: removeEarly(steps(30, {})),
       // Not held, in the group of NEW.
       PEER: steps(10, { 11: -0.3 }),
     },
@@ -215,17 +215,17 @@ test('shocks: names and groups as they are, the rest by its response to a series
   const terms = { name: 's', regression_sessions: 60, path: 'scenarios[0]', by: 'SECTOR' };
   const result = computeShockScenario(market, { ...terms, shocks: { WORLD: -0.1, C: 0.07, 'SECTOR:Z': -0.5 } });
   const returns = Object.fromEntries(result.by_name.map(({ identifier, return: value }) => [identifier, value]));
-  const near = (value: number): unknown => expect.closeTo(value, 10);
+  const expectValue = (value: number): unknown => expect.closeTo(value, 10);
   expect(returns).toEqual({
-    A: near(-0.15),
-    B: near(-0.05),
-    C: near(0.07),
-    D: near(-0.5),
-    YOUNG: near((-0.15 - 0.05) / 2),
+    A: expectValue(-0.15),
+    B: expectValue(-0.05),
+    C: expectValue(0.07),
+    D: expectValue(-0.5),
+    YOUNG: expectValue((-0.15 - 0.05) / 2),
   });
   expect(result.proxied).toEqual([{ identifier: 'YOUNG', proxy: 'X' }]);
   expect(result.return).toBeCloseTo(0.25 * -0.2 + 0.2 * 0.07 - 0.05 + 0.2 * -0.1, 10);
-  expect(result).toMatchObject({ observations: 60, r_squared: near(1) });
+  expect(result).toMatchObject({ observations: 60, r_squared: expectValue(1) });
   const only = computeShockScenario(market, { ...terms, shocks: { A: -0.2 } });
   expect(only.return).toBeCloseTo(-0.05, 14);
   expect(only.r_squared).toBeNull();
@@ -257,9 +257,10 @@ test('the standard error of the return is that of the responding part as one res
   const result = computeShockScenario(market, { ...terms, shocks: { WORLD: -0.1, STRUCK: 0.3 } });
   // YOUNG responds like the mean of A and B; the response of STRUCK is given.
   const counted = { A: 0.4, B: 0.3, C: 0.1 };
-  const last = (prices: readonly number[]) => prices.map((price, s) => price / prices[s - 1]! - 1).slice(-60);
+  const listLastReturns = (prices: readonly number[]) =>
+    prices.map((price, s) => price / prices[s - 1]! - 1).slice(-60);
   const part = Object.entries(counted).map(([name, weight]) =>
-    last(close[name as keyof typeof counted]).map((value) => weight * value),
+    listLastReturns(close[name as keyof typeof counted]).map((value) => weight * value),
   );
   const y = part[0]!.map((value, t) => value + part[1]![t]! + part[2]![t]!);
   const x = moves.slice(-60);

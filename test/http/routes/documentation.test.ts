@@ -23,7 +23,7 @@ test('a page that the client holds is not sent again', async () => {
 });
 
 /** Returns an answer as transferred, which fetch would decode. */
-function raw(path: string, acceptEncoding: string): Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }> {
+function requestRaw(path: string, acceptEncoding: string): Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }> {
   return new Promise((resolve, reject) => {
     get(`${service.url}${path}`, { headers: { 'accept-encoding': acceptEncoding } }, (response) => {
       const chunks: Buffer[] = [];
@@ -37,9 +37,9 @@ function raw(path: string, acceptEncoding: string): Promise<{ headers: IncomingH
 test.each(['/docs', '/docs/guide', '/docs/guide/data', '/openapi.json'])(
   '%s is compressed for clients that accept it, each coding under a different etag',
   async (path) => {
-    const plain = await raw(path, 'identity');
-    const br = await raw(path, 'gzip, br');
-    const gzip = await raw(path, 'gzip');
+    const plain = await requestRaw(path, 'identity');
+    const br = await requestRaw(path, 'gzip, br');
+    const gzip = await requestRaw(path, 'gzip');
     expect(
       [plain, br, gzip].map(({ headers }) => [headers['content-encoding'], headers['vary'], headers['content-type']]),
     ).toEqual([undefined, 'br', 'gzip'].map((coding) => [coding, 'Accept-Encoding', plain.headers['content-type']]));

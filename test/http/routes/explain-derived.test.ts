@@ -272,7 +272,7 @@ describe('the chain behind a weight of a derived index', () => {
 });
 
 describe('an index that waits for a bar', () => {
-  const waiting = (id: string, rest: object = {}) => ({
+  const setWaiting = (id: string, rest: object = {}) => ({
     ...parent,
     id,
     name: id,
@@ -282,7 +282,7 @@ describe('an index that waits for a bar', () => {
   const ORDER = { date: LAST_REBALANCE, reason: 'stale_price' };
 
   test('previews what it decides, and explains what it holds', async () => {
-    await service.ok('POST', '/indices', waiting('WAITS', { base_date: LAST_REBALANCE }));
+    await service.ok('POST', '/indices', setWaiting('WAITS', { base_date: LAST_REBALANCE }));
     const preview = (body: object) => service.ok<PreviewResponse>('POST', '/indices/preview', body);
     const asOf = { as_of: LAST_REBALANCE };
     const decided = await service.ok<PreviewResponse>('POST', '/indices/WAITS/preview', asOf);
@@ -307,7 +307,7 @@ describe('an index that waits for a bar', () => {
   });
 
   test('is waited for by what is derived from it, each with its own order', async () => {
-    await service.ok('POST', '/indices', waiting('WAITING'));
+    await service.ok('POST', '/indices', setWaiting('WAITING'));
     await service.ok('POST', '/indices/WAITING/optimise', { id: 'WAITING-CHILD', name: 'Child', constraints });
     for (const id of ['WAITING', 'WAITING-CHILD']) {
       const explanation = await explain(id, 'N08', LAST_REBALANCE);
@@ -324,7 +324,7 @@ describe('an index that waits for a bar', () => {
 
   test('holds a name that is sold by decision until it has a bar', async () => {
     const rest = { base_date: '2024-06-03', universe: { kind: 'named', id: 'MEMBERS' } };
-    await service.ok('POST', '/indices', waiting('SELLS', rest));
+    await service.ok('POST', '/indices', setWaiting('SELLS', rest));
     expect(
       (await service.ok<PreviewResponse>('POST', '/indices/SELLS/preview', { as_of: LAST_REBALANCE })).weights,
     ).not.toHaveProperty('N08');

@@ -7,14 +7,14 @@ import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { newNotices, openNode, type OpenedNode } from './open-node.js';
 import { describeJobQueue } from '../queue-port-contract.js';
-import { createQueues, from, job, LEASE_MS, succeed, type OpenedQueue } from '../queue-port-world.js';
+import { createQueues, createOrigin, job, LEASE_MS, succeed, type OpenedQueue } from '../queue-port-world.js';
 import { createTestClock, type TestClock } from '../test-clock.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 /** Advances the database's clock of leases and the process's clock of timers. */
 async function passBoth(world: TestSchema, time: TestClock, ms: number): Promise<void> {
-  const earlier = (column: string): string => `${column} = ${column} - ${ms} * interval '1 ms'`;
-  await world.query(`UPDATE $schema.jobs SET ${earlier('lease_until')}, ${earlier('reserved_until')}`);
+  const formatEarlier = (column: string): string => `${column} = ${column} - ${ms} * interval '1 ms'`;
+  await world.query(`UPDATE $schema.jobs SET ${formatEarlier('lease_until')}, ${formatEarlier('reserved_until')}`);
   await time.pass(ms);
 }
 
@@ -148,7 +148,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     await addNodes(async ([front, worker]) => {
       await front!.queue.submit(job('a'));
       const { lease } = await worker!.claimed();
-      const origin = { ...from('somebody').origin!, callback: 'http://127.0.0.1:9/told' };
+      const origin = { ...createOrigin('somebody').origin!, callback: 'http://127.0.0.1:9/told' };
       await front!.queue.submit(job('a', { origin }));
       expect(await worker!.queue.complete(lease, succeed)).toBe(true);
       expect(await front!.statusOf('a')).toMatchObject({ status: 'succeeded', callbacks: [{ url: origin.callback }] });
@@ -201,10 +201,10 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
 
   test('redo what a silent one ran, and refuse what it says later', async () => {
     await addNodes(async ([silent, other], pass, { url, schema, query }) => {
-      const lost = async () => (await listNodes({ url, schema })).map(({ is_lost: isLost }) => isLost);
-      expect(await lost()).toEqual([false, false]);
+      const listLostFlags = async () => (await listNodes({ url, schema })).map(({ is_lost: isLost }) => isLost);
+      expect(await listLostFlags()).toEqual([false, false]);
       await query(`UPDATE $schema.nodes SET seen_at = seen_at - interval '1 hour' WHERE node = 'one'`);
-      expect(await lost()).toEqual([true, false]);
+      expect(await listLostFlags()).toEqual([true, false]);
       await silent!.queue.submit(job('a'));
       const { lease } = await silent!.claimed();
       let calls = other!.state.calls;
@@ -300,21 +300,22 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   test('pass over a job that needs more memory than they have left, and make room for one that has waited long', async () => {
     await addNodes(async ([busy, idle], _pass, { query }) => {
       const busyTakes = { freeBytes: 500, take: (offered: WaitingJob) => offered.estimated_bytes <= 500 };
-      const taken = async (claim: Promise<Claim | undefined>) => (await claim)?.lease.jobId.slice('backtest:'.length);
+      const readClaimedId = async (claim: Promise<Claim | undefined>) =>
+        (await claim)?.lease.jobId.slice('backtest:'.length);
       for (const id of ['large', 'later']) await busy!.queue.submit(job(id, { estimatedBytes: 900 }));
       for (const id of ['small', 'next']) await busy!.queue.submit(job(id));
       // Moves times of the database by an interval that is long enough for a slow machine.
       const move = (column: string, by: string) =>
         query(`UPDATE $schema.jobs SET ${column} = ${column} + interval '${by}'`);
       await move('queued_at', '1 hour');
-      expect(await taken(busy!.claim(busyTakes))).toBe('small');
-      expect(await taken(idle!.claim())).toBe('large');
+      expect(await readClaimedId(busy!.claim(busyTakes))).toBe('small');
+      expect(await readClaimedId(idle!.claim())).toBe('large');
       await move('queued_at', '-2 hours');
-      expect(await taken(busy!.claim(busyTakes))).toBeUndefined();
+      expect(await readClaimedId(busy!.claim(busyTakes))).toBeUndefined();
       await move('reserved_until', '1 hour');
-      expect(await taken(busy!.claim(busyTakes))).toBeUndefined();
-      expect(await taken(idle!.claim())).toBe('next');
-      expect(await taken(busy!.claim())).toBe('later');
+      expect(await readClaimedId(busy!.claim(busyTakes))).toBeUndefined();
+      expect(await readClaimedId(idle!.claim())).toBe('next');
+      expect(await readClaimedId(busy!.claim())).toBe('later');
     });
   });
 

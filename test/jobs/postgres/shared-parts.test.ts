@@ -23,7 +23,7 @@ const limits = {
 };
 const ORDER: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true };
 const ref = (name: string) => ({ name, bytes: 1, sha256: 'ab' });
-const written = (name: string, files?: readonly string[]) =>
+const succeedWith = (name: string, files?: readonly string[]) =>
   ({
     type: 'succeed',
     result: { artifact: ref(name), ...(files && { files: files.map(ref) }) },
@@ -57,7 +57,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     parts.note(true);
     return parts;
   }
-  const offered = async (count: number): Promise<OfferedParts> => {
+  const offerParts = async (count: number): Promise<OfferedParts> => {
     const parts = partsOf('own');
     await parts.offer(claim.lease, range(count));
     return parts;
@@ -65,7 +65,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   const range = (count: number): number[] => Array.from({ length: count }, (_, part) => part);
 
   test('are taken once each, by the node of the job and by others', async () => {
-    const own = await offered(20);
+    const own = await offerParts(20);
     const nodes = ['a', 'b', 'c'].map((name) => partsOf(name));
     const taken: number[] = [];
     for (let isMore = true; isMore;) {
@@ -80,7 +80,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   test('come with what the job was submitted with, and with the outputs that others have written', async () => {
-    const own = await offered(2);
+    const own = await offerParts(2);
     const other = partsOf('other');
     const part = (await other.claim(ORDER))!;
     expect(part).toMatchObject({
@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     });
     expect(await own.remaining(claim.lease)).toEqual([0, 1]);
     expect(await own.collect(claim.lease)).toEqual([]);
-    expect(await other.complete(part.lease, written('outputs', ['columns', 'plan']))).toBe(true);
+    expect(await other.complete(part.lease, succeedWith('outputs', ['columns', 'plan']))).toBe(true);
     const result = await own.collect(claim.lease);
     expect(result).toEqual([{ artifact: ref('outputs'), files: [ref('columns'), ref('plan')], parts: [0] }]);
     expect(await own.collect(claim.lease), 'outputs are collected once').toEqual([]);
@@ -98,25 +98,25 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   test('are seen by nodes that may take them, and by no others', async () => {
-    await offered(1);
+    await offerParts(1);
     const { database, schema } = placeOf();
     const room = { lanes: ['heavy', 'light'] as const, memoryBytes: 100 };
     const nothing = { state: undefined, events: undefined, asksSilent: false, asksNodes: false };
-    async function seen(node: string, version = '1', freeBytes = 100) {
+    async function readSeenWork(node: string, version = '1', freeBytes = 100) {
       const helper = { node, version: () => version };
       const look = createPulse({ database, schema, node, helper });
       return (await look({ ...nothing, room: { ...room, freeBytes } })).waiting;
     }
-    expect(await seen('other')).toEqual({ jobs: false, parts: true });
-    expect(await seen('own')).toEqual({ jobs: false, parts: false });
-    expect(await seen('other', '2')).toEqual({ jobs: false, parts: false });
-    expect(await seen('other', '1', 49)).toEqual({ jobs: false, parts: false });
+    expect(await readSeenWork('other')).toEqual({ jobs: false, parts: true });
+    expect(await readSeenWork('own')).toEqual({ jobs: false, parts: false });
+    expect(await readSeenWork('other', '2')).toEqual({ jobs: false, parts: false });
+    expect(await readSeenWork('other', '1', 49)).toEqual({ jobs: false, parts: false });
     await queue.submit(job('next'));
-    expect(await seen('other')).toEqual({ jobs: true, parts: true });
+    expect(await readSeenWork('other')).toEqual({ jobs: true, parts: true });
   });
 
   test('belong to the nodes that compute them until they are written, with their memory', async () => {
-    const own = await offered(9);
+    const own = await offerParts(9);
     const { url, schema, database } = world;
     const message = { version: '1', places: { heavy: 1, light: 0 }, memory_bytes: 100, market: null, stale: 0 };
     const state = { ...message, role: 'worker', protocol: 3, lacks: [], clock_offset_ms: 0 };
@@ -127,7 +127,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     const helper = partsOf('helper');
     const { lease } = (await helper.claim(ORDER))!;
     await own.take(claim.lease);
-    const told = async () =>
+    const listNodeLoads = async () =>
       (await listNodes({ url, schema })).map(({ node, jobs, helps, reserved_bytes: bytes }) => [
         node,
         jobs,
@@ -138,15 +138,15 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
       ['own', ['backtest:shared'], [], 50],
       ['idle', [], [], 0],
     ];
-    expect(await told()).toEqual([['helper', [], ['backtest:shared'], 50], idle, atOwn]);
+    expect(await listNodeLoads()).toEqual([['helper', [], ['backtest:shared'], 50], idle, atOwn]);
     // Of three slots, the job uses one and its parts another.
     expect((await queue.lanes()).heavy).toMatchObject({ running: 1, helping: 1, places: 3 });
-    await helper.complete(lease, written('out'));
-    expect(await told()).toEqual([['helper', [], [], 0], idle, atOwn]);
+    await helper.complete(lease, succeedWith('out'));
+    expect(await listNodeLoads()).toEqual([['helper', [], [], 0], idle, atOwn]);
   });
 
   test('are not for nodes of another version, for those without the memory, and for the node of the job', async () => {
-    await offered(3);
+    await offerParts(3);
     expect(await partsOf('other', '2').claim(ORDER)).toBeUndefined();
     expect(await partsOf('other').claim({ ...ORDER, freeBytes: 49 })).toBeUndefined();
     expect(await partsOf('own').claim(ORDER)).toBeUndefined();
@@ -156,7 +156,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   test("that a node gives back, or was silent about, are the job's own node's to compute", async () => {
-    const own = await offered(2);
+    const own = await offerParts(2);
     const other = partsOf('other');
     const part = (await other.claim(ORDER))!;
     await other.complete(part.lease, { type: 'crash', cause: 'its thread ended' });
@@ -171,7 +171,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   test('that are taken while the attempt ends are given up as soon as this is reported', async () => {
-    await offered(1);
+    await offerParts(1);
     let told: Promise<unknown> | undefined;
     const other = partsOf('other', '1', async (kind, id) => {
       const stored = await documents.get(kind, id);
@@ -185,11 +185,11 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   test('count for nothing once the attempt has ended', async () => {
-    const own = await offered(4);
+    const own = await offerParts(4);
     const [late, silent] = [partsOf('late'), partsOf('silent')];
     const [first, second] = [(await late.claim(ORDER))!, (await silent.claim(ORDER))!];
     await queue.complete(claim.lease, { type: 'release', cause: 'the test asks' });
-    expect(await late.complete(first.lease, written('late'))).toBe(false);
+    expect(await late.complete(first.lease, succeedWith('late'))).toBe(false);
     expect(await silent.heartbeat(second.lease), 'one that has just been granted is not asked for').toBe(true);
     silent.ask(claim.lease.jobId);
     await expect.poll(() => second.lease.isLost).toBe(true);

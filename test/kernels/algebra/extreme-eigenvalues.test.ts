@@ -55,11 +55,18 @@ test.each([
 });
 
 test('are not found of a matrix that is not positive definite, nearly singular or not finite, which is restored', () => {
-  const changed = (at: number, value: number): Float64Array => market(1).map((entry, k) => (k === at ? value : entry));
+  const changeEntry = (at: number, value: number): Float64Array =>
+    market(1).map((entry, k) => (k === at ? value : entry));
   const singular = market(1);
   for (let i = 0; i < N; i++) singular[i] = singular[i * N] = singular[N + i]!;
   singular[0] = singular[N + 1]! * (1 + 1e-12);
-  for (const a of [changed(0, -1), changed(N + 1, Number.NaN), changed(0, Infinity), singular, new Float64Array(4)]) {
+  for (const a of [
+    changeEntry(0, -1),
+    changeEntry(N + 1, Number.NaN),
+    changeEntry(0, Infinity),
+    singular,
+    new Float64Array(4),
+  ]) {
     const before = a.slice();
     expect(findExtremeEigenvalues(engine, a, Math.sqrt(a.length))).toBeUndefined();
     expectEqual(a, before);

@@ -58,7 +58,7 @@ function symmetricProduct(n: number, first: number, last: number): Problem {
 }
 
 /** Solves a problem with kernels. @returns the bits of its result */
-export function solved(kernels: KernelExports, arena: Arena, { kernel, sizes, operands }: Problem): Uint8Array {
+export function hashSolution(kernels: KernelExports, arena: Arena, { kernel, sizes, operands }: Problem): Uint8Array {
   const mark = arena.mark();
   const places = operands.map((values) => {
     const at = arena.reserve(values.byteLength);

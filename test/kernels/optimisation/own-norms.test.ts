@@ -147,7 +147,7 @@ describe('a sum of metrics', () => {
 });
 
 describe('a budget of four names has a length of at least a half', () => {
-  const solved = (radius: number) =>
+  const solveInBall = (radius: number) =>
     createSolver(plainAlgebra).solve({
       n: 4,
       metric: null,
@@ -169,16 +169,16 @@ describe('a budget of four names has a length of at least a half', () => {
     });
 
   test('a shorter one is proven to be none', () => {
-    expect(solved(0.499).status).toBe('infeasible');
-    expect(solved(0.5 - 1e-7).status).toBe('infeasible');
+    expect(solveInBall(0.499).status).toBe('infeasible');
+    expect(solveInBall(0.5 - 1e-7).status).toBe('infeasible');
   });
 
   test('that one is the even weights, and a longer one has the best name', () => {
     for (const radius of [0.5, 0.5 + 1e-12]) {
-      const { status, point } = solved(radius);
+      const { status, point } = solveInBall(radius);
       expect(status).toBe('solved');
       for (const weight of point.x) expect(weight).toBeCloseTo(0.25, 4);
     }
-    solved(1).point.x.forEach((weight, i) => expect(weight).toBeCloseTo(i === 3 ? 1 : 0, 12));
+    solveInBall(1).point.x.forEach((weight, i) => expect(weight).toBeCloseTo(i === 3 ? 1 : 0, 12));
   });
 });

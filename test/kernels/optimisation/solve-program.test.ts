@@ -7,7 +7,7 @@ import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
 import { objectiveOf, randomProgram } from './random-programs.js';
 import { doubles, programOf, trackingCases } from './tracking-cases.js';
-import { solver, solved, expectCertified, largestDifference } from './solved.js';
+import { solver, requireSolution, expectCertified, largestDifference } from './solved.js';
 
 describe('the reference cases', () => {
   const solvable = trackingCases.filter(
@@ -16,7 +16,7 @@ describe('the reference cases', () => {
 
   test.each(solvable)('$id: $title', (problem) => {
     const { program, rowIds } = programOf(problem);
-    const { point } = solved(program);
+    const { point } = requireSolution(program);
     const active = point.x.map((value, i) => value - program.centre[i]!);
     const variance = computeMetricSquare(program.metric!, active);
     expect(Math.abs(variance / problem.expected.tracking_variance - 1)).toBeLessThan(1e-9);

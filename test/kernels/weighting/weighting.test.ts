@@ -8,11 +8,11 @@ import { IS_SOAK } from '../../soak.js';
 /** A covariance of `n` names from `rows` random returns around a common factor: positive definite when rows > n. */
 function randomCovariance(n: number, rows: number, seed: number): Float64Array {
   const random = generator(seed);
-  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const drawNormal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const scale = Array.from({ length: n }, () => 0.005 + 0.03 * random());
   const x = Array.from({ length: rows }, () => {
-    const market = normal();
-    return scale.map((s) => s * (0.6 * market + normal()));
+    const market = drawNormal();
+    return scale.map((s) => s * (0.6 * market + drawNormal()));
   });
   const s = new Float64Array(n * n);
   for (let i = 0; i < n; i++)

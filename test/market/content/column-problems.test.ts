@@ -126,14 +126,15 @@ describe('findings of one code and column', () => {
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     await connection.run(`COPY (${rows}) TO '${join(folder, 'market.parquet')}' (FORMAT parquet)`);
     connection.closeSync();
-    const reported = (findings: readonly Finding[]) => findings.map(({ code, path, count }) => [code, path, count]);
+    const summariseFindings = (findings: readonly Finding[]) =>
+      findings.map(({ code, path, count }) => [code, path, count]);
     const expected = [
       ['DUPLICATE_KEY', 'market', 50],
       ['NON_POSITIVE_PRICE', 'market.CLOSE', 3050],
       ['BAD_DATE', 'market.date', 40],
     ];
-    expect(reported((await readFolder(folder)).findings)).toEqual(expected);
-    expect(reported(await inDatabase('duckdb', await duckDbFile([`CREATE TABLE market AS ${rows}`])))).toEqual(
+    expect(summariseFindings((await readFolder(folder)).findings)).toEqual(expected);
+    expect(summariseFindings(await inDatabase('duckdb', await duckDbFile([`CREATE TABLE market AS ${rows}`])))).toEqual(
       expected,
     );
   });

@@ -16,17 +16,18 @@ const NAMES = Array.from({ length: 20 }, (_, n) => `N${String(n + 1).padStart(2,
 /** Bars of names by day. */
 type Bars = Readonly<Record<string, readonly string[]>>;
 
-async function found(bars: Bars, tables: Readonly<Record<string, string>> = {}, codes: readonly string[] = []) {
+async function listFindings(bars: Bars, tables: Readonly<Record<string, string>> = {}, codes: readonly string[] = []) {
   const folder = await folderFor();
   const rows = Object.entries(bars).flatMap(([day, names]) => names.map((name) => `${name},${day},10\n`));
   await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE\n${rows.join('')}`, ...tables });
   return partialDates(await contentOf(folder), { codes, open: openCalendars });
 }
 
-const paths = async (...terms: Parameters<typeof found>) => (await found(...terms)).map(({ path }) => path);
+const paths = async (...terms: Parameters<typeof listFindings>) =>
+  (await listFindings(...terms)).map(({ path }) => path);
 
 test('a date with bars of 2 of 20 names is partial, with how many lack one and which', async () => {
-  const findings = await found({ '2020-12-30': NAMES, '2020-12-31': NAMES, '2021-01-04': NAMES.slice(0, 2) });
+  const findings = await listFindings({ '2020-12-30': NAMES, '2020-12-31': NAMES, '2021-01-04': NAMES.slice(0, 2) });
   expect(findings).toEqual([
     {
       severity: 'warning',

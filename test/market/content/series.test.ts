@@ -29,7 +29,7 @@ async function folderWith(files: Readonly<Record<string, string>>): Promise<stri
 
 const content = async (series = SERIES) =>
   contentOf(await folderWith({ 'market.csv': MARKET, ...(series === '' ? {} : { 'series.csv': series }) }));
-const reported = async (series: string) =>
+const listPlaces = async (series: string) =>
   places((await readFolder(await folderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings);
 const day = parseValidDay;
 
@@ -108,7 +108,7 @@ describe('series of a folder', () => {
     ],
     ['a name of the market', 'identifier,date,CLOSE\nA,2024-01-02,1\n', ['DUPLICATE_KEY series[A]']],
   ])('are refused with %s', async (_what, series, findings) => {
-    expect(await reported(series)).toEqual(findings);
+    expect(await listPlaces(series)).toEqual(findings);
   });
 
   test('a series without a value is none', async () => {
@@ -163,13 +163,13 @@ test('a market has another history of a day when a series has', async () => {
 });
 
 describe('a refresh', () => {
-  const refreshed = (held: MarketContent, fresh: MarketContent) =>
+  const refreshSeries = (held: MarketContent, fresh: MarketContent) =>
     refreshContent(held, fresh, { until: null, full: false, isWhole: true, adjustment: 'splits' });
 
   test('takes the series of the source, counts them, and says what of their history is another', async () => {
     const held = await content();
     const grown = await content(`${SERIES}SPX,2024-01-04,4688.68,,\nEURUSD,2024-01-02,1.09,,\n`);
-    const { content: after, report } = refreshed(held, grown);
+    const { content: after, report } = refreshSeries(held, grown);
     expect(await contentHash(after)).toBe(await contentHash(grown));
     expect(report).toMatchObject({
       rows_added: 2,
@@ -177,7 +177,7 @@ describe('a refresh', () => {
       datasets: { series: { added: 2, changed: 0, removed: 0 } },
       findings: [],
     });
-    const other = refreshed(
+    const other = refreshSeries(
       held,
       await content(SERIES.replace('4742.83', '4740').replace('RATE,2024-01-02,-0.5,,\n', '')),
     );
@@ -193,7 +193,7 @@ describe('a refresh', () => {
   });
 
   test('of a source without series takes them away', async () => {
-    const { content: after, report } = refreshed(await content(), await content(''));
+    const { content: after, report } = refreshSeries(await content(), await content(''));
     expect(after.series).toBeUndefined();
     expect(report.datasets.series).toEqual({ added: 0, changed: 0, removed: 3 });
   });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { hashOf, places, writeFiles } from '../store-folder.js';
-import { folderFor, changed } from './damage/damage.js';
+import { folderFor, changeBytes } from './damage/damage.js';
 import { copyBytes, footerStart, codecOf, COUNT, MORE, PARQUET } from './damage/parquet.js';
 import { CSV, GZIP, JSON_LINES } from './damage/text.js';
 import { SQLITE, DUCKDB } from './damage/databases.js';
@@ -35,7 +35,10 @@ test.each([
 ])('a count of %s that nothing is read by changes nothing that is read', async (_what, at) => {
   const folder = await folderFor();
   const bytes = await copyBytes();
-  await writeFiles(folder, { 'sound/market.parquet': bytes, 'other/market.parquet': changed(bytes, at(bytes), MORE) });
+  await writeFiles(folder, {
+    'sound/market.parquet': bytes,
+    'other/market.parquet': changeBytes(bytes, at(bytes), MORE),
+  });
   expect(await hashOf(join(folder, 'other'))).toBe(await hashOf(join(folder, 'sound')));
 });
 

@@ -3,7 +3,7 @@ import { writeZip } from '#market/formats/zip-writer.js';
 import { inspect } from '#market/inspect/inspect.js';
 import { SAMPLE_ROWS } from '#market/inspect/sample.js';
 
-const inspected = (files: Readonly<Record<string, string>>) =>
+const inspectTexts = (files: Readonly<Record<string, string>>) =>
   inspect({
     kind: 'csv',
     content: Buffer.from(
@@ -22,20 +22,20 @@ const prices = (first: string, second: string) =>
   );
 
 test('a day beyond the first rows decides between day and month', async () => {
-  const result = await inspected({ 'prices.csv': prices('03/04/2024', '15/04/2024') });
+  const result = await inspectTexts({ 'prices.csv': prices('03/04/2024', '15/04/2024') });
   expect(result.mapping.date_format).toBe('D/M/YYYY');
   expect(result.unsure.map(({ field }) => field)).not.toContain('date_format');
   expect([result.findings, result.rows_read]).toEqual([[], SAMPLE_ROWS + 1]);
 });
 
 test('a day beyond the first rows decides for the format that was taken', async () => {
-  const result = await inspected({ 'prices.csv': prices('04/03/2024', '04/15/2024') });
+  const result = await inspectTexts({ 'prices.csv': prices('04/03/2024', '04/15/2024') });
   expect(result.mapping.date_format).toBe('M/D/YYYY');
   expect(result.unsure.map(({ field }) => field)).not.toContain('date_format');
 });
 
 test('where every row may be either, it is asked', async () => {
-  const { unsure } = await inspected({ 'prices.csv': prices('03/04/2024', '05/04/2024') });
+  const { unsure } = await inspectTexts({ 'prices.csv': prices('03/04/2024', '05/04/2024') });
   expect(unsure.find(({ field }) => field === 'date_format')).toMatchObject({
     taken: 'M/D/YYYY',
     others: ['D/M/YYYY'],
@@ -44,7 +44,7 @@ test('where every row may be either, it is asked', async () => {
 });
 
 test('notes and lists of securities next to prices are ignored', async () => {
-  const result = await inspected({
+  const result = await inspectTexts({
     'prices.csv': prices('2024-04-03', '2024-04-04'),
     'README.txt': 'vendor notes',
     'companies.csv': 'Ticker;Company\nN0;First\n',

@@ -24,12 +24,12 @@ const closesOf = (delimiter: ',' | ';', cells: readonly string[], answers: Answe
 /** Returns the numbers read from cells of columns, row by row, and the fields that require an answer. */
 async function readAs(delimiter: ',' | ';', columns: Record<string, readonly string[]>, answers: Answers = {}) {
   const folder = join(root, String((folders += 1)));
-  const written = (cell: string) => (delimiter === ',' && cell.includes(',') ? `"${cell}"` : cell);
+  const quoteCell = (cell: string) => (delimiter === ',' && cell.includes(',') ? `"${cell}"` : cell);
   const rows = Object.values(columns)[0]!.map((_, i) =>
     [
       new Date(Date.UTC(2024, 0, 1 + i)).toISOString().slice(0, 10),
       'A',
-      ...Object.values(columns).map((cells) => written(cells[i]!)),
+      ...Object.values(columns).map((cells) => quoteCell(cells[i]!)),
     ].join(delimiter),
   );
   const header = ['Date', 'Ticker', ...Object.keys(columns)].join(delimiter);

@@ -198,8 +198,8 @@ test.each(['1.5', '1,2,3', ',', '1.23,4'])('%s is no number with a decimal comma
 });
 
 describe('a second row of one name and date', () => {
-  const twice = (second: string) => ({ 'x.csv': `date,identifier,CLOSE,VOLUME\n2024-01-02,A,10,1\n${second}\n` });
-  const [same, other] = [twice('2024-01-02,A,10,1'), twice('2024-01-02,A,11,')];
+  const repeat = (second: string) => ({ 'x.csv': `date,identifier,CLOSE,VOLUME\n2024-01-02,A,10,1\n${second}\n` });
+  const [same, other] = [repeat('2024-01-02,A,10,1'), repeat('2024-01-02,A,11,')];
 
   test('is refused, or accepted where it is the same', async () => {
     expect((await read(same, {})).places).toEqual(['DUPLICATE_KEY market/x.csv[row 2]']);

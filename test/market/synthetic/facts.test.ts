@@ -91,7 +91,7 @@ const autocorrelation = (values: Float64Array, lag: number) => {
 };
 const kurtosis = (values: Float64Array) => mean(centred(values).map((value) => value ** 4)) / variance(values) ** 2;
 const squares = (values: Float64Array) => values.map((value) => value * value);
-const yearly = (values: Float64Array) => Math.sqrt(252 * variance(values));
+const annualise = (values: Float64Array) => Math.sqrt(252 * variance(values));
 
 /** Standard error of a correlation of independent values. */
 const NOISE = 1 / Math.sqrt(T);
@@ -101,11 +101,11 @@ describe('the returns of a synthetic market', () => {
     // Betas are around 1 and sectors average 0.5 / sqrt(8) of the market; with clustered volatility over ten years the
     // error is a tenth.
     const expected = 0.16 * Math.sqrt(1 + 0.25 / 8);
-    expect(yearly(market) / expected).toBeGreaterThan(0.8);
-    expect(yearly(market) / expected).toBeLessThan(1.25);
+    expect(annualise(market) / expected).toBeGreaterThan(0.8);
+    expect(annualise(market) / expected).toBeLessThan(1.25);
     const ofNames = Math.sqrt(0.16 ** 2 * (1 + 0.25) + 0.25 ** 2);
-    expect(middle(returns.map(yearly)) / ofNames).toBeGreaterThan(0.8);
-    expect(middle(returns.map(yearly)) / ofNames).toBeLessThan(1.25);
+    expect(middle(returns.map(annualise)) / ofNames).toBeGreaterThan(0.8);
+    expect(middle(returns.map(annualise)) / ofNames).toBeLessThan(1.25);
   });
 
   test('have fat tails, daily ones fatter than monthly ones', () => {
@@ -193,20 +193,20 @@ describe('the returns of a synthetic market', () => {
 
 describe('the names of a synthetic market', () => {
   const years = T / 252;
-  const named = (type: string) => lively.actions.filter((action) => action.type === type).length;
-  const within = (count: number, rate: number) => {
+  const countActions = (type: string) => lively.actions.filter((action) => action.type === type).length;
+  const expectRate = (count: number, rate: number) => {
     // A Poisson number deviates from its mean by more than four standard deviations once in 16,000 times.
     const expected = rate * SPEC.assets * years;
     expect(Math.abs(count - expected), `${count} of ${expected}`).toBeLessThan(4 * Math.sqrt(expected) + 1);
   };
 
   test('come and go as often as was asked for', () => {
-    within(lively.universes.filter(({ end }) => end !== null).length, SPEC.delistings_per_year);
-    within(lively.universes.filter(({ start }) => start !== SESSIONS[0]).length, SPEC.listings_per_year);
+    expectRate(lively.universes.filter(({ end }) => end !== null).length, SPEC.delistings_per_year);
+    expectRate(lively.universes.filter(({ start }) => start !== SESSIONS[0]).length, SPEC.listings_per_year);
   });
 
   test('are split as often as requested, and where shares have become expensive', () => {
-    const splits = ['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE'].reduce((sum, type) => sum + named(type), 0);
+    const splits = ['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE'].reduce((sum, type) => sum + countActions(type), 0);
     const rate = SPEC.splits_per_year * SPEC.assets * years;
     expect(splits).toBeGreaterThan(rate - 4 * Math.sqrt(rate));
     expect(splits).toBeLessThan(3 * rate);

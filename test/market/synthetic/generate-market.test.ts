@@ -122,11 +122,11 @@ describe('a synthetic market', () => {
       });
     }
     const lastDay = SESSIONS[1499]!;
-    const shown = (content: MarketContent) =>
+    const listActions = (content: MarketContent) =>
       content.actions
         .filter(({ exDay }) => exDay <= lastDay)
         .map(({ identifier, type, value, exDay }) => ({ identifier, type, value, exDay }));
-    expect(shown(earlier)).toEqual(shown(market));
+    expect(listActions(earlier)).toEqual(listActions(market));
   });
 
   test('keeps its universe point in time: a member has bars from its start to before its end', () => {

@@ -60,7 +60,7 @@ const dividend = (identifier: string, exDay: number, value: number): CorporateAc
 });
 
 /** Returns the market after another day, correction, listing, delisting, dividend or column. */
-function later(market: Plain, random: () => number): Plain {
+function changeMarket(market: Plain, random: () => number): Plain {
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
   const draw = random();
   const addCell = (field: string, cell: string, value: number | undefined): Plain['fields'] => {
@@ -103,7 +103,7 @@ test('every earlier content of random edits comes back with its hash, through th
   const random = seeded(7);
   let market = FIRST;
   const contents = [contentOf(market)];
-  for (let i = 0; i < 60; i++) contents.push(contentOf((market = later(market, random))));
+  for (let i = 0; i < 60; i++) contents.push(contentOf((market = changeMarket(market, random))));
   const changes = contents.slice(1).map((after, i) => decodeChange(encodeChange(contentChange(contents[i]!, after))));
   const last = contents.at(-1)!;
   for (const [i, content] of contents.entries()) {
@@ -117,7 +117,7 @@ test('a copy has the content that it was made of, and with the changes since eac
   const random = seeded(11);
   let market = FIRST;
   const contents = [contentOf(market)];
-  for (let i = 0; i < 20; i++) contents.push(contentOf((market = later(market, random))));
+  for (let i = 0; i < 20; i++) contents.push(contentOf((market = changeMarket(market, random))));
   const copied = decodeContent(copyOf(contents[0]!));
   expect(copied).toEqual(contents[0]);
   const changes = contents.slice(1).map((after, i) => decodeChange(encodeChange(contentChange(after, contents[i]!))));

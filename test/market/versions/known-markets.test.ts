@@ -64,7 +64,7 @@ const randomRun = fc.oneof(
 );
 
 /** Weights as decided: those in force at the effective close also depend on later prices. */
-const decided = ({ index }: Run): unknown[] =>
+const listDecidedWeights = ({ index }: Run): unknown[] =>
   index.compositions.list.map(({ date, session, targets, ...composition }) => {
     const { columns, weights } = targets ?? composition;
     return [date, session, [...columns], [...weights]];
@@ -87,7 +87,7 @@ test('decisions on the data known at the time are those of a plain run, bit for 
       const plain = tryRun(last, document, requestOf(documents));
       if (plain === undefined) return;
       const known = run(last, document, requestOf(documents, knownOf(vintages)));
-      expect(decided(known)).toEqual(decided(plain));
+      expect(listDecidedWeights(known)).toEqual(listDecidedWeights(plain));
       expect(known.level).toEqual(plain.level);
       compared += 1;
     }),
@@ -116,13 +116,13 @@ test('a correction changes no decision from before it was known', () => {
         const never = tryRun(upTo(uncorrected, right.dates.length - 1), document, requestOf(documents));
         const plain = tryRun(last, document, requestOf(documents));
         if (known === undefined || never === undefined || plain === undefined) return;
-        const before = ({ index: { compositions } }: Run): number =>
+        const countDecisions = ({ index: { compositions } }: Run): number =>
           compositions.list.filter(({ decision }) => compositions.sm.sessions[decision]! < right.dates[row]!).length;
-        expect(before(known)).toBe(before(never));
-        const [of, as] = [decided(known), decided(never)];
-        expect(of.slice(0, before(known))).toEqual(as.slice(0, before(never)));
+        expect(countDecisions(known)).toBe(countDecisions(never));
+        const [of, as] = [listDecidedWeights(known), listDecidedWeights(never)];
+        expect(of.slice(0, countDecisions(known))).toEqual(as.slice(0, countDecisions(never)));
         compared += 1;
-        if (JSON.stringify(decided(plain)) !== JSON.stringify(of)) changed += 1;
+        if (JSON.stringify(listDecidedWeights(plain)) !== JSON.stringify(of)) changed += 1;
       },
     ),
     { numRuns: RUNS },
@@ -202,7 +202,7 @@ test.each(['MAIN', 'OTHER'])('indices that a decision asks for are as they were 
   const appended = DATES.map((date, i) => ({ knownOn: parseValidDay(date), content: cut(right, i + 1) }));
   const plain = runOn(calendars, cut(right, 5), document, requestOf(documents));
   const known = runOn(calendars, cut(right, 5), document, requestOf(documents, knownOf(appended)));
-  expect(decided(known)).toEqual(decided(plain));
+  expect(listDecidedWeights(known)).toEqual(listDecidedWeights(plain));
 });
 
 test('a day whose prices came on the next one is decided on the day before', () => {

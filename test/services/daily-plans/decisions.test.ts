@@ -66,13 +66,13 @@ test('steps that are requested again during a round are performed after it, unde
   await world.put();
   minutes(1);
   let requests = 0;
-  const again = (step: 'run' | 'publish') =>
+  const repeatStep = (step: 'run' | 'publish') =>
     world.people.run('close', MONDAY, { again: [step], reason: 'Late figures' }, ADA);
   const runner = world.runner(async (step, id) => {
     if (step !== 'publish' || id !== 'CORE' || requests++ > 0) return;
     await world.put({ retry_minutes: 7 });
-    expect(await again('run')).toMatchObject({ state: 'running', next_attempt_at: formatTimestamp(world.now) });
-    await again('publish');
+    expect(await repeatStep('run')).toMatchObject({ state: 'running', next_attempt_at: formatTimestamp(world.now) });
+    await repeatStep('publish');
   });
   await runner.tick();
   expect(await world.day(MONDAY)).toMatchObject({ state: 'waiting', rounds: 1, finished_at: null });

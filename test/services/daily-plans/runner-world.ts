@@ -66,10 +66,10 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
     now: Date.parse(start),
     authorFault: (): string | undefined => undefined,
   };
-  const now = (): number => world.now;
-  const schedules = createSchedules({ documents, calendars, now });
-  const days = createStoredDays({ documents, now, isShared: true });
-  const people = createDays({ documents, schedules, days, calendars, now, ...NOBODY });
+  const readTime = (): number => world.now;
+  const schedules = createSchedules({ documents, calendars, now: readTime });
+  const days = createStoredDays({ documents, now: readTime, isShared: true });
+  const people = createDays({ documents, schedules, days, calendars, now: readTime, ...NOBODY });
   const rebalance = { frequency: 'monthly' };
   const rule = (id: string) => ({
     id,
@@ -155,7 +155,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
     const types: StepType[] = ['refresh', 'run', 'publish', 'export', 'render'];
     // One for each type.
     const performers = Object.fromEntries(types.map((type) => [type, performer(type, fault)])) as unknown as Performers;
-    const clock = { now, monotonicMs: now, after: () => () => {} };
+    const clock = { now: readTime, monotonicMs: readTime, after: () => () => {} };
     return createDayRunner({
       documents,
       schedules,

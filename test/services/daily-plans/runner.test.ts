@@ -261,16 +261,16 @@ test('files of a day are kept for their days after its end, and longer once the 
     await world.documents.transaction((tx) => world.days.changeIn(tx, changed));
   };
   const hasFile = async () => (await world.day(MONDAY))!.steps[2]!.items.some(({ artifact }) => artifact !== null);
-  const after = async (days: number) => {
+  const runDays = async (days: number) => {
     minutes(days * 24 * 60);
     await runner.tick();
     return hasFile();
   };
   await addFile();
-  expect(await after(30)).toBe(true);
-  expect(await after(1)).toBe(false);
+  expect(await runDays(30)).toBe(true);
+  expect(await runDays(1)).toBe(false);
   await addFile();
-  expect(await after(20)).toBe(true);
-  expect(await after(10)).toBe(true);
-  expect(await after(1)).toBe(false);
+  expect(await runDays(20)).toBe(true);
+  expect(await runDays(10)).toBe(true);
+  expect(await runDays(1)).toBe(false);
 });

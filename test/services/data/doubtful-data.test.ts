@@ -175,10 +175,10 @@ test('endings and splits of one security on one day are a finding that states th
 
 test('cash besides shares is read, kept and served of a merger, and refused of any other action', async () => {
   const columns = ['identifier', 'type', 'value', 'ex_date', 'related', 'Cash'];
-  const imported = (...actions: readonly (readonly unknown[])[]) =>
+  const importStore = (...actions: readonly (readonly unknown[])[]) =>
     service.ask('POST', '/data/import', importOf({ ...tablesWith([]), corporate_actions: frame(columns, actions) }));
   expect(
-    (await imported(['E', 'MERGER', 1, DAYS[20], 'C', 200], ['A', 'DIVIDEND', 1, DAYS[20], null, null])).status,
+    (await importStore(['E', 'MERGER', 1, DAYS[20], 'C', 200], ['A', 'DIVIDEND', 1, DAYS[20], null, null])).status,
   ).toBe(201);
   const of = async (name: string) =>
     (await service.ask<{ actions: object[] }>('GET', `/data/corporate-actions/${name}`)).body.actions;
@@ -189,7 +189,7 @@ test('cash besides shares is read, kept and served of a merger, and refused of a
     ['MERGER', -2, 'OUT_OF_RANGE'],
     ['MERGER', 'much', 'NOT_A_NUMBER'],
   ] as const)
-    expect((await imported(['E', type, 1, DAYS[20], 'C', cash])).body).toMatchObject({
+    expect((await importStore(['E', type, 1, DAYS[20], 'C', cash])).body).toMatchObject({
       error: { detail: { findings: [{ code, path: 'corporate_actions[row 1].Cash' }] } },
     });
 });
@@ -219,20 +219,20 @@ test('improbable values of an action or a currency are reported with both number
     '/data/import',
     importOf(tablesWith(actions, currencies)),
   );
-  const dated = (name: string, day: number) => `corporate_actions[${name} ${DAYS[day]}]`;
+  const nameCell = (name: string, day: number) => `corporate_actions[${name} ${DAYS[day]}]`;
   const reports = [
-    ['ACTION_DATES', dated('A', 30), `${DAYS[31]}, behind its ex-date ${DAYS[30]}`],
-    ['ACTION_SIZE', dated('A', 31), `pays 50 a share; that is no less than the close before, 50 of ${DAYS[30]}`],
-    ['ACTION_SIZE', dated('A', 31), `from 100 on ${DAYS[30]} to 100 on ${DAYS[31]} as without it`],
-    ['ACTION_SIZE', dated('B', 30), `subscription_price of 201; that is above the close before, 200 of ${DAYS[29]}`],
-    ['ACTION_DATES', dated('B', 32), `${DAYS[31]}, behind its election_date ${DAYS[29]}`],
-    ['ACTION_WITHOUT_PRICE', dated('C', 30), 'names no related identifier'],
-    ['ACTION_DATES', dated('C', 40), `it has a bar on ${DAYS[50]}`],
-    ['ACTION_SIZE', dated('D', 55), `pays 601 a share; that is far from the close before, 400 of ${DAYS[54]}`],
+    ['ACTION_DATES', nameCell('A', 30), `${DAYS[31]}, behind its ex-date ${DAYS[30]}`],
+    ['ACTION_SIZE', nameCell('A', 31), `pays 50 a share; that is no less than the close before, 50 of ${DAYS[30]}`],
+    ['ACTION_SIZE', nameCell('A', 31), `from 100 on ${DAYS[30]} to 100 on ${DAYS[31]} as without it`],
+    ['ACTION_SIZE', nameCell('B', 30), `subscription_price of 201; that is above the close before, 200 of ${DAYS[29]}`],
+    ['ACTION_DATES', nameCell('B', 32), `${DAYS[31]}, behind its election_date ${DAYS[29]}`],
+    ['ACTION_WITHOUT_PRICE', nameCell('C', 30), 'names no related identifier'],
+    ['ACTION_DATES', nameCell('C', 40), `it has a bar on ${DAYS[50]}`],
+    ['ACTION_SIZE', nameCell('D', 55), `pays 601 a share; that is far from the close before, 400 of ${DAYS[54]}`],
     // 0.5 of 300 for 500.
     [
       'ACTION_SIZE',
-      dated('E', 20),
+      nameCell('E', 20),
       `worth 150 at the close of ${DAYS[19]}; that is far from the own close before, 500`,
     ],
     ['UNKNOWN_CURRENCY', 'reference[B].CURRENCY', 'XQZ'],

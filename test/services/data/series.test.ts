@@ -215,14 +215,14 @@ describeCompared({
 });
 
 test('an overlay is refused at the door what its job would fail on, and not what lies before its begin', async () => {
-  const held = (name: string, currency: string, t: number) =>
+  const readSeries = (name: string, currency: string, t: number) =>
     DAYS.map((day, at) => [name, day, at === t ? -1 : priceOf('SPX', at), currency, name]);
   const tables = {
     market: frame(BARS, rowsOf(NAMES)),
     series: frame(SERIES.columns, [
-      ...held('EARLIER', 'USD', FEE_FROM - 1),
-      ...held('WITHIN', 'USD', FEE_FROM),
-      ...held('POUNDS', 'GBP', -1),
+      ...readSeries('EARLIER', 'USD', FEE_FROM - 1),
+      ...readSeries('WITHIN', 'USD', FEE_FROM),
+      ...readSeries('POUNDS', 'GBP', -1),
     ]),
   };
   const { status } = await service.ask('POST', '/data/import', {
@@ -233,9 +233,9 @@ test('an overlay is refused at the door what its job would fail on, and not what
   });
   expect(status).toBe(201);
   const against = (id: string) => ({ benchmark: { kind: 'identifier', id } });
-  const refused = (id: string) => service.refusal('POST', '/analytics/FEE/backtest', against(id));
-  expect(await refused('WITHIN')).toMatchObject({ status: 422, code: 'NUMERIC_FAILURE' });
-  expect(await refused('POUNDS')).toMatchObject({ status: 422, code: 'FX_MISSING' });
+  const requestRefusal = (id: string) => service.refusal('POST', '/analytics/FEE/backtest', against(id));
+  expect(await requestRefusal('WITHIN')).toMatchObject({ status: 422, code: 'NUMERIC_FAILURE' });
+  expect(await requestRefusal('POUNDS')).toMatchObject({ status: 422, code: 'FX_MISSING' });
   const { benchmark } = await run('FEE', against('EARLIER'));
   const grown = priceOf('SPX', DAYS.length - 1) / priceOf('SPX', FEE_FROM) - 1;
   expect((benchmark as { benchmark_return: number }).benchmark_return).toBeCloseTo(grown, 12);

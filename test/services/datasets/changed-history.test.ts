@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const served = (id: string, files: Readonly<Record<string, string>>) => serveFolder(service, id, files);
+const serveFiles = (id: string, files: Readonly<Record<string, string>>) => serveFolder(service, id, files);
 
 describe('a refresh of later days', () => {
   test.each<[string, Readonly<Record<string, string | null>>, object, string]>([
@@ -48,7 +48,7 @@ describe('a refresh of later days', () => {
     ],
   ])('finds %s, reports it and leaves it out; a full one takes it', async (what, change, leftOut, path) => {
     const id = what.replaceAll(' ', '-');
-    const desk = await served(id, { 'market/1.csv': bars(FIRST), 'market/2.csv': bars(['A,2024-01-04,12']) });
+    const desk = await serveFiles(id, { 'market/1.csv': bars(FIRST), 'market/2.csv': bars(['A,2024-01-04,12']) });
     const before = await desk.store();
     for (const [name, text] of Object.entries(change))
       await (text === null ? rm(join(desk.folder, name)) : desk.write({ [name]: text }));
@@ -77,7 +77,7 @@ describe('a refresh of later days', () => {
     const actions = (...rows: readonly string[]) => ({
       'corporate_actions.csv': `identifier,type,value,ex_date\n${rows.join('\n')}\n`,
     });
-    const desk = await served('actions', { 'market/1.csv': bars(FIRST), ...actions('A,DIVIDEND,0.5,2024-01-03') });
+    const desk = await serveFiles('actions', { 'market/1.csv': bars(FIRST), ...actions('A,DIVIDEND,0.5,2024-01-03') });
     await desk.write({
       'market/2.csv': bars(['A,2024-01-04,12', 'B,2024-01-04,22']),
       ...actions('A,DIVIDEND,0.6,2024-01-03', 'B,DIVIDEND,0.1,2024-01-04'),
@@ -109,7 +109,7 @@ describe('a refresh of later days', () => {
 
   test('takes the current reference data and reports changes to stored days', async () => {
     const reference = (sector: string) => ({ 'reference.csv': `identifier,SECTOR\nA,${sector}\n` });
-    const desk = await served('tables', { 'market.csv': bars(FIRST), ...reference('Energy') });
+    const desk = await serveFiles('tables', { 'market.csv': bars(FIRST), ...reference('Energy') });
     await desk.write(reference('Health'));
     const report = await desk.refresh();
     expect(report).toMatchObject({
@@ -159,7 +159,7 @@ test('a full refresh counts every row it changed, whatever its table, and lists 
     'reference.csv': `identifier,SECTOR\nA,${sector}\n`,
     'universes.csv': `universe,identifier,start,end\nU,A,,${end}\n`,
   });
-  const desk = await served('every-row', { 'market.csv': bars(FIRST), ...tablesOf(0.5, 'Energy', '2024-01-03') });
+  const desk = await serveFiles('every-row', { 'market.csv': bars(FIRST), ...tablesOf(0.5, 'Energy', '2024-01-03') });
   await desk.write({
     'market.csv': bars(['A,2024-01-02,10.5', ...FIRST.slice(1)]),
     ...tablesOf(0.6, 'Health', '2024-01-02'),
@@ -187,7 +187,7 @@ test('a full refresh counts every row it changed, whatever its table, and lists 
 });
 
 test('a full refresh up to a day restates nothing behind it', async () => {
-  const desk = await served('bounded', { 'market.csv': bars(FIRST) });
+  const desk = await serveFiles('bounded', { 'market.csv': bars(FIRST) });
   await desk.write({
     'market.csv': bars([
       'A,2024-01-02,10.5',
@@ -206,8 +206,8 @@ test('a full refresh up to a day restates nothing behind it', async () => {
 });
 
 test('a store that is activated again says whether it is what it was', async () => {
-  const desk = await served('again', { 'market.csv': bars(FIRST) });
-  await served('other', { 'market.csv': bars(FIRST) });
+  const desk = await serveFiles('again', { 'market.csv': bars(FIRST) });
+  await serveFiles('other', { 'market.csv': bars(FIRST) });
   await desk.write({ 'market.csv': bars(['A,2024-01-02,19', ...FIRST.slice(1)]) });
   await service.ask('POST', '/data/stores/again/activate');
   const { result } = await service.finished('load:again');

@@ -36,7 +36,7 @@ const INDEX = {
 
 const CORRECTED = { [`${days(41).at(-30)!} B`]: 200, [`${days(41).at(-2)!} D`]: 1 };
 
-const imported = (rows: object, on_exists: string) =>
+const importStore = (rows: object, on_exists: string) =>
   service.ask('POST', '/data/import', { store_id: 'm', name: 'M', tables: rows, on_exists, activate: true });
 
 async function jobOf(path: string, body: object): Promise<{ readonly status: string; readonly result: unknown }> {
@@ -74,13 +74,13 @@ const then: { readonly levels: unknown; readonly answers: unknown[] }[] = [];
 
 beforeAll(async () => {
   service = await runService();
-  await imported(tables(40), 'replace');
+  await importStore(tables(40), 'replace');
   expect((await service.ask('PUT', '/indices/KNOWN', INDEX)).status).toBeLessThan(300);
   then.push({ levels: await levels(), answers: await answers() });
-  await imported(tables(41), 'append');
+  await importStore(tables(41), 'append');
   then.push({ levels: await levels(), answers: await answers() });
   estimatedThen = volatilities(await jobOf('/risk-models/then/estimate', { identifiers: ['A', 'B', 'D'] }));
-  await imported(tables(41, CORRECTED), 'replace');
+  await importStore(tables(41, CORRECTED), 'replace');
   then.push({ levels: await levels(), answers: await answers() });
 });
 afterAll(() => service.close());
@@ -140,12 +140,12 @@ test('an export as known on a version is of the newest run that was made on it',
     'GET',
     '/analytics/KNOWN/runs',
   );
-  const exported = async (query: string): Promise<unknown> =>
+  const readExport = async (query: string): Promise<unknown> =>
     timeless((await service.ask('GET', `/analytics/KNOWN/exports/levels?format=json&${query}`)).body);
-  const tables = await Promise.all([1, 2, 3].map((version) => exported(`as_known_on=${version}`)));
+  const tables = await Promise.all([1, 2, 3].map((version) => readExport(`as_known_on=${version}`)));
   for (const [i, table] of tables.entries()) {
     const run = body.runs.find(({ store_version: version }) => version === i + 1)!;
-    expect(table).toEqual(await exported(`run_id=${run.run_id}`));
+    expect(table).toEqual(await readExport(`run_id=${run.run_id}`));
   }
   expect(new Set(tables.map((table) => JSON.stringify(table))).size).toBe(3);
   const last = body.runs.find(({ store_version: version }) => version === 3)!.run_id;
@@ -246,7 +246,7 @@ test('contents beyond those to be kept are forgotten, but for what a stored run 
   });
   // Its runs are deleted with the index; its publications are not.
   expect((await service.ask('DELETE', '/indices/KNOWN?purge=true')).status).toBe(200);
-  await imported(tables(42, CORRECTED), 'append');
+  await importStore(tables(42, CORRECTED), 'append');
   expect(await readable()).toEqual([[4, true], ...kept]);
   expect((await keep(0)).status).toBe(422);
 });
@@ -260,11 +260,11 @@ test('a folder that changed while the service was stopped keeps the contents tha
   const csv = (...closes: readonly number[]): string =>
     `identifier,date,CLOSE\n${closes.map((close, t) => `A,2024-01-0${t + 2},${close}\n`).join('')}`;
   const change = (...closes: readonly number[]) => writeFile(join(folder, 'market.csv'), csv(...closes));
-  const asked = async (query = '') => (await service.ask('GET', `/data/prices/A${query}`)).body;
+  const readPrices = async (query = '') => (await service.ask('GET', `/data/prices/A${query}`)).body;
   await change(1, 2);
   const created = { store_id: 'f', name: 'F', kind: 'folder', location: folder, activate: true };
   expect((await service.ask('POST', '/data/stores', created)).status).toBe(201);
-  const responses = [await asked()];
+  const responses = [await readPrices()];
   // Two more days, a correction that a start does not accept, and one of a folder that is no longer served.
   for (const closes of [
     [1, 2, 7],
@@ -273,7 +273,7 @@ test('a folder that changed while the service was stopped keeps the contents tha
   ]) {
     await service.restart(() => change(...closes));
     await service.resumed();
-    responses.push(await asked());
+    responses.push(await readPrices());
   }
   await service.ask('POST', '/data/stores/m/activate');
   await service.finished('load:m');
@@ -294,7 +294,7 @@ test('a folder that changed while the service was stopped keeps the contents tha
     [2, 0, 0],
   ]);
   expect(responses[3]).toEqual(responses[2]);
-  for (const version of [1, 2, 3]) expect(await asked(`?as_known_on=${version}`)).toEqual(responses[version - 1]);
+  for (const version of [1, 2, 3]) expect(await readPrices(`?as_known_on=${version}`)).toEqual(responses[version - 1]);
 });
 
 test('an import that is not activated keeps what was served of its store before', async () => {
@@ -323,7 +323,7 @@ test('an import that is not activated keeps what was served of its store before'
 test('a store that was not served meanwhile keeps its versions when data is imported into it', async () => {
   const before = await readable();
   const prices = (query: string) => service.ask('GET', `/data/prices/B${query}`);
-  await imported(tables(45, CORRECTED), 'append'); // The folder is served until then.
+  await importStore(tables(45, CORRECTED), 'append'); // The folder is served until then.
   expect(await readable()).toEqual([[6, true], ...before]);
   expect((await prices('?as_known_on=2')).body).toEqual(then[1]!.answers[0]);
   expect((await versions()).versions[0]).toMatchObject({ source: 'append', rows_added: 4, rows_changed: 0 });

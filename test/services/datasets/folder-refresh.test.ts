@@ -111,9 +111,9 @@ test('a full refresh finds restatements in a file with unchanged time and length
 
 test('only files that have come or changed are read again, and tables of which none has', () =>
   runWithDesk(async ({ write, location }) => {
-    const listed = async () =>
+    const listFiles = async () =>
       folderFiles(location, { tables: {}, mapping: null }, createLocations([location]), createProblems());
-    const labels = (files: Awaited<ReturnType<typeof listed>>) =>
+    const labels = (files: Awaited<ReturnType<typeof listFiles>>) =>
       Object.values(files).flatMap((all) => all.map(({ label }) => label));
     await write({
       ...bars('2024-01-02', ['A,2024-01-02,10']),
@@ -121,7 +121,7 @@ test('only files that have come or changed are read again, and tables of which n
       'reference/1.csv': 'identifier\nA\n',
       'reference/2.csv': 'identifier\nB\n',
     });
-    const files = await listed();
+    const files = await listFiles();
     const digests = labels(files).map((label) => ({ label, bytes: 1, sha256: '' }));
     const known = toKnownFiles(files, digests, Date.parse(AT));
     expect(selectUnreadFiles(files, known)).toMatchObject({
@@ -130,7 +130,7 @@ test('only files that have come or changed are read again, and tables of which n
     });
 
     await write({ ...bars('2024-01-03', ['A,2024-01-03,10']), 'reference/2.csv': 'identifier\nC\n' });
-    const later = selectUnreadFiles(await listed(), known);
+    const later = selectUnreadFiles(await listFiles(), known);
     expect([labels(later.files), later.unchangedTables]).toEqual([
       ['market/2024-01-03.csv', 'reference/1.csv', 'reference/2.csv'],
       ['corporate_actions', 'universes', 'series'],
@@ -247,16 +247,16 @@ test('a refresh reports a date with only some of the securities, again while it 
 
 test('findings of the read remain after a refresh, also after one without news', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
-    const told = async () => (await store()).findings.filter(({ code }) => code === 'COLUMN_IGNORED');
+    const listIgnoredColumns = async () => (await store()).findings.filter(({ code }) => code === 'COLUMN_IGNORED');
     await write(bars('2024-01-02', ['A,2024-01-02,10,x', 'B,2024-01-02,20,y'], 'CLOSE,NOTE'));
     await load();
-    const [first] = await told();
+    const [first] = await listIgnoredColumns();
     expect(first).toMatchObject({ path: 'market.NOTE', severity: 'warning' });
     await refresh();
-    expect(await told()).toEqual([first]);
+    expect(await listIgnoredColumns()).toEqual([first]);
     await write(bars('2024-01-03', ['A,2024-01-03,11,x', 'B,2024-01-03,21,y'], 'CLOSE,NOTE'));
     await refresh();
-    expect(await told()).toEqual([first]);
+    expect(await listIgnoredColumns()).toEqual([first]);
     expect((await store()).findings).toEqual((await readWhole()).findings);
   }, Mapping.parse({})));
 

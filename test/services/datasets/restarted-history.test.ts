@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const served = (id: string, files: Readonly<Record<string, string>>) => serveFolder(service, id, files);
+const serveFiles = (id: string, files: Readonly<Record<string, string>>) => serveFolder(service, id, files);
 
 /** Waits for the copy of the served content, with which a start determines the earlier content. */
 const copied = (id: string) =>
@@ -22,7 +22,7 @@ const copied = (id: string) =>
 
 describe('a restart', () => {
   test('takes what a refresh would take: a security with another history keeps what was served of it', async () => {
-    const desk = await served('restarted', { 'market.csv': bars(FIRST) });
+    const desk = await serveFiles('restarted', { 'market.csv': bars(FIRST) });
     await copied('restarted');
     const before = await desk.store();
     const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
@@ -56,7 +56,7 @@ describe('a restart', () => {
   });
 
   test('leaves the refresh that accepts a security again without a word of the history it was held back for', async () => {
-    const desk = await served('mended', { 'market.csv': bars(FIRST) });
+    const desk = await serveFiles('mended', { 'market.csv': bars(FIRST) });
     await copied('mended');
     const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
     await desk.write({ 'market.csv': bars(['A,2024-01-02,19', ...FIRST.slice(1), ...later]) });
@@ -71,7 +71,7 @@ describe('a restart', () => {
   });
 
   test('that finds later days alone says that the history is what it was', async () => {
-    const desk = await served('grown', { 'market/1.csv': bars(FIRST) });
+    const desk = await serveFiles('grown', { 'market/1.csv': bars(FIRST) });
     await desk.write({ 'market/2.csv': bars(['A,2024-01-04,12']) });
     await restart();
     expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
@@ -92,7 +92,7 @@ describe('a restart', () => {
 
   test('that finds a name that begins later says that the history of the others is what it was', async () => {
     const reference = (rows: readonly string[]) => ({ 'reference.csv': `identifier,SECTOR\n${rows.join('\n')}\n` });
-    const desk = await served('joined', { 'market/1.csv': bars(FIRST), ...reference(['A,X', 'B,Y']) });
+    const desk = await serveFiles('joined', { 'market/1.csv': bars(FIRST), ...reference(['A,X', 'B,Y']) });
     const later = bars(['A,2024-01-04,12', 'AB,2024-01-04,32']);
     await desk.write({ 'market/2.csv': later, ...reference(['A,X', 'AB,X', 'B,Y']) });
     await restart();
@@ -110,14 +110,14 @@ describe('a restart', () => {
   });
 
   test('that finds what was served says nothing', async () => {
-    const desk = await served('same', { 'market.csv': bars(FIRST) });
+    const desk = await serveFiles('same', { 'market.csv': bars(FIRST) });
     await restart();
     await desk.closeOf('A');
     expect(changesOf(await desk.store())).toEqual([]);
   });
 
   test('after corrections were left out leaves them out again', async () => {
-    const desk = await served('left-out', { 'market.csv': bars(FIRST) });
+    const desk = await serveFiles('left-out', { 'market.csv': bars(FIRST) });
     await copied('left-out');
     await desk.write({
       'market.csv': (await readFile(join(desk.folder, 'market.csv'), 'utf8')).replace(

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { isSamePlace, openPlace, placesAfter } from '#services/datasets/source-places.js';
 
 const url = (secret: string, host = 'db') => `postgresql://reader${secret}@${host}/prices`;
-const after = (location: string | null, source: string | null) => placesAfter({ location } as never, source);
+const createPlaces = (location: string | null, source: string | null) => placesAfter({ location } as never, source);
 
 test('another password, or none, replaces the one that a store is read with; another place does not', () => {
-  expect(after(url(':old'), url(':new'))).toEqual({ location: url(':new'), source: url(':new') });
-  expect(after(url(':old'), url(''))).toEqual({ location: url(''), source: url('') });
-  expect(after(url(':old'), url(':old', 'other'))).toEqual({ source: url(':old', 'other') });
-  expect(after(url(':old'), null)).toEqual({ source: null });
-  expect(after('/prices', '/others')).toEqual({ source: '/others' });
+  expect(createPlaces(url(':old'), url(':new'))).toEqual({ location: url(':new'), source: url(':new') });
+  expect(createPlaces(url(':old'), url(''))).toEqual({ location: url(''), source: url('') });
+  expect(createPlaces(url(':old'), url(':old', 'other'))).toEqual({ source: url(':old', 'other') });
+  expect(createPlaces(url(':old'), null)).toEqual({ source: null });
+  expect(createPlaces('/prices', '/others')).toEqual({ source: '/others' });
 });
 
 test('a version is restored where its place has the password that it needs, or needs none', () => {

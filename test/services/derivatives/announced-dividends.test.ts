@@ -95,9 +95,9 @@ test('an index that reinvests its dividends loses none of them, one that does so
   });
   await expect(listAnnouncedDividends(view('total'), TERMS)('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
   await expect(listAnnouncedDividends(view('net'), TERMS)('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  const lost = (points: number) => ({ asOf, dividends: [{ exDay: parseValidDay('2025-01-15'), points }] });
-  expect(await listAnnouncedDividends(view('price', 0.25), TERMS)('X')).toEqual(lost(2));
-  expect(await listAnnouncedDividends(view('net', 0.25), TERMS)('X')).toEqual(lost(0.5));
+  const announceDividend = (points: number) => ({ asOf, dividends: [{ exDay: parseValidDay('2025-01-15'), points }] });
+  expect(await listAnnouncedDividends(view('price', 0.25), TERMS)('X')).toEqual(announceDividend(2));
+  expect(await listAnnouncedDividends(view('net', 0.25), TERMS)('X')).toEqual(announceDividend(0.5));
 });
 
 test('an expiry of a term structure that is named twice is refused where it stands again', () => {

@@ -61,7 +61,7 @@ async function worked(id: string): Promise<readonly string[]> {
 }
 
 /** Waits for a state in which the job has not ended. */
-async function reached(jobId: string, state: string): Promise<void> {
+async function waitForState(jobId: string, state: string): Promise<void> {
   while ((await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body.status !== state)
     await new Promise((resolve) => setTimeout(resolve, 5));
 }
@@ -117,7 +117,7 @@ test.each([
   await service.ask('PUT', '/indices/BUSY', definition('BUSY'));
   expect((await job('/analytics/BUSY/backtest')).error).toBeNull();
   const { body: running } = await service.ask<JobStatus>('POST', path, request);
-  await reached(running.job_id, 'running');
+  await waitForState(running.job_id, 'running');
   // It waits for that job on the only worker.
   const waiting = (await service.ask<JobStatus>('POST', '/analytics/BUSY/backtest', { transaction_cost_bps: 1 })).body;
   expect(waiting.status).toBe('pending');

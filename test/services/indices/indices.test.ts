@@ -115,28 +115,28 @@ const rules = (id: string) => ({
   base_date: '2020-01-02',
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
-const derived = (id: string, source: string) => ({
+const deriveIndex = (id: string, source: string) => ({
   id,
   name: id,
   calendar: 'XNYS',
   base_date: '2020-01-02',
   derivation: { source_index_id: source },
 });
-const stored = (id: string, body: unknown): StoredDocument => ({ id, body, etag: 'e', updatedAt: '' });
+const createStored = (id: string, body: unknown): StoredDocument => ({ id, body, etag: 'e', updatedAt: '' });
 
 test('a list asked for again has what was written in between', async () => {
   const { documents, indices } = setUp();
-  const listed = async () => (await indices.list({})).indices.map(({ id, has_run }) => `${id} ${has_run}`);
+  const listRunStates = async () => (await indices.list({})).indices.map(({ id, has_run }) => `${id} ${has_run}`);
   await indices.create(rules('A'));
-  expect(await listed()).toEqual(['A false']);
+  expect(await listRunStates()).toEqual(['A false']);
   await indices.create(rules('B'));
-  expect(await listed()).toEqual(['A false', 'B false']);
+  expect(await listRunStates()).toEqual(['A false', 'B false']);
   expect(await indices.list({})).toBe(await indices.list({}));
   expect((await indices.list({ after: 'A' })).indices.map(({ id }) => id)).toEqual(['B']);
   await documents.transaction(async (tx) => tx.put('run', 'A', { run_at: null }));
-  expect(await listed()).toEqual(['A true', 'B false']);
+  expect(await listRunStates()).toEqual(['A true', 'B false']);
   await indices.remove('A', undefined);
-  expect(await listed()).toEqual(['B false']);
+  expect(await listRunStates()).toEqual(['B false']);
 });
 
 describe('definitions that cannot be read', () => {
@@ -145,7 +145,7 @@ describe('definitions that cannot be read', () => {
     await indices.create(rules('GOOD'));
     documents.entries.set('index TORN', { id: 'TORN', unreadable: 'unreadable' });
     documents.entries.set('index NEWER', { id: 'NEWER', unreadable: 'unsupported' });
-    documents.entries.set('index WRONG', stored('WRONG', { id: 'WRONG' }));
+    documents.entries.set('index WRONG', createStored('WRONG', { id: 'WRONG' }));
     expect(await indices.list({})).toMatchObject({
       indices: [{ id: 'GOOD' }],
       skipped: 3,
@@ -171,13 +171,13 @@ describe('deleting', () => {
   test('running backtests of the whole family are cancelled first, and every result of it is forgotten', async () => {
     const { documents, indices, cancelled } = setUp(['backtest:PARENT', 'backtest:GRAND']);
     await indices.create(rules('PARENT'));
-    await indices.create(derived('SON', 'PARENT'));
-    await indices.create(derived('GRAND', 'SON'));
+    await indices.create(deriveIndex('SON', 'PARENT'));
+    await indices.create(deriveIndex('GRAND', 'SON'));
     await indices.create(rules('OTHER'));
-    documents.entries.set('run PARENT', stored('PARENT', { run_at: '2026-01-01T00:00:00.000000+00:00' }));
+    documents.entries.set('run PARENT', createStored('PARENT', { run_at: '2026-01-01T00:00:00.000000+00:00' }));
     for (const id of ['PARENT', 'GRAND', 'OTHER'])
-      documents.entries.set(`job backtest:${id}`, stored(`backtest:${id}`, {}));
-    documents.entries.set('job-input backtest:GRAND', stored('backtest:GRAND', {}));
+      documents.entries.set(`job backtest:${id}`, createStored(`backtest:${id}`, {}));
+    documents.entries.set('job-input backtest:GRAND', createStored('backtest:GRAND', {}));
     expect((await indices.list({})).indices.map(({ id, has_run, run_at }) => [id, has_run, run_at])).toContainEqual([
       'PARENT',
       true,
@@ -207,7 +207,7 @@ describe('references', () => {
     const { indices } = setUp();
     await indices.create(rules('A'));
     await indices.create({ ...rules('B'), universe: { kind: 'index', id: 'A' } });
-    await indices.create(derived('C', 'B'));
+    await indices.create(deriveIndex('C', 'B'));
     await expect(
       indices.replace('A', { ...rules('A'), universe: { kind: 'index', id: 'C' } }, undefined),
     ).rejects.toMatchObject({
@@ -218,7 +218,7 @@ describe('references', () => {
   test('a later change of the parent leaves the child as it is and warns of it', async () => {
     const { indices } = setUp();
     await indices.create(rules('P'));
-    await indices.create(derived('K', 'P'));
+    await indices.create(deriveIndex('K', 'P'));
     await indices.replace('P', { ...rules('P'), base_value: 1000 }, undefined);
     expect((await indices.get('K')).document.base_value).toBe(100);
     expect(await indices.validate((await indices.get('K')).document)).toMatchObject({

@@ -307,19 +307,21 @@ test('it leads nowhere back, pays no costs, decides nothing, and goes with the i
   expect(await findingsOf({ ...DOUBLE, id: 'B', overlay: { type: 'decrement' } })).toEqual([
     ['REQUIRED', 'overlay.percent'],
   ]);
-  const hedged = (rest: object) =>
+  const listHedgeFindings = (rest: object) =>
     findingsOf({
       ...DOUBLE,
       id: 'B',
       overlay: { type: 'currency_hedged', to: 'USD', rates: { domestic: 'A' }, ...rest },
     });
   const euro = { currency: 'EUR', rate: 'B' };
-  expect(await hedged({})).toEqual([['REQUIRED', 'overlay.rates.foreign']]);
-  expect(await hedged({ currencies: [euro, euro] })).toEqual([['DUPLICATE_ID', 'overlay.currencies[1].currency']]);
-  expect(await hedged({ currencies: [{ ...euro, currency: 'USD' }] })).toEqual([
+  expect(await listHedgeFindings({})).toEqual([['REQUIRED', 'overlay.rates.foreign']]);
+  expect(await listHedgeFindings({ currencies: [euro, euro] })).toEqual([
+    ['DUPLICATE_ID', 'overlay.currencies[1].currency'],
+  ]);
+  expect(await listHedgeFindings({ currencies: [{ ...euro, currency: 'USD' }] })).toEqual([
     ['DUPLICATE_ID', 'overlay.currencies[0].currency'],
   ]);
-  expect(await hedged({ currencies: [euro] })).toEqual([
+  expect(await listHedgeFindings({ currencies: [euro] })).toEqual([
     ['NO_EFFECT', 'overlay.currencies[0]'],
     ['UNKNOWN_IDENTIFIER', 'overlay.currencies[0].rate'],
     ['UNKNOWN_IDENTIFIER', 'overlay.rates.domestic'],

@@ -33,7 +33,7 @@ async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.
       tx.publish({ type: 'delivery-due', delivery_id: id });
     });
   /** Advances time until a condition holds. */
-  const until = async (holds: () => boolean | Promise<boolean>) => {
+  const advanceUntil = async (holds: () => boolean | Promise<boolean>) => {
     while (!(await holds())) await time.pass(1000);
   };
   return {
@@ -41,7 +41,7 @@ async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.
     open,
     add,
     sent,
-    until,
+    until: advanceUntil,
     async discard() {
       await close();
       await home.close();
@@ -50,13 +50,14 @@ async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.
 }
 
 const busy: Failure = { reason: 'The receiver answered 503.', isFinal: false };
-const left = async ({ documents }: Awaited<ReturnType<typeof world>>) => (await documents.ids('delivery')).length;
+const countStored = async ({ documents }: Awaited<ReturnType<typeof world>>) =>
+  (await documents.ids('delivery')).length;
 
 test('a message is sent until its receiver accepts it, after pauses that double', async () => {
   const here = await world([busy, busy, busy, undefined]);
   const deliveries = here.open();
   await here.add('a');
-  await here.until(async () => (await left(here)) === 0);
+  await here.until(async () => (await countStored(here)) === 0);
   const pauses = here.sent.slice(1).map(({ atMs }, i) => atMs - here.sent[i]!.atMs);
   // At least as long as requested; a step of this clock is a second.
   for (const [i, pauseMs] of pauses.entries()) expect(pauseMs).toBeGreaterThanOrEqual(1000 * 2 ** i);
@@ -69,7 +70,7 @@ test('it is given up after the last attempt, or when the receiver wants no more 
   const here = await world([busy]);
   const deliveries = here.open();
   await here.add('a');
-  await here.until(async () => (await left(here)) === 0);
+  await here.until(async () => (await countStored(here)) === 0);
   expect(here.sent).toHaveLength(LIMITS.MAX_CALLBACK_ATTEMPTS);
   await deliveries.close();
   await here.discard();
@@ -77,7 +78,7 @@ test('it is given up after the last attempt, or when the receiver wants no more 
   const gone = await world([{ reason: 'The receiver answered 410.', isFinal: true }]);
   const others = gone.open();
   await gone.add('a');
-  await gone.until(async () => (await left(gone)) === 0);
+  await gone.until(async () => (await countStored(gone)) === 0);
   expect(gone.sent).toHaveLength(1);
   await others.close();
   await gone.discard();
@@ -95,7 +96,7 @@ test('the next process delivers the pending messages, with the attempts so far',
   expect(here.sent).toHaveLength(1);
   const second = here.open();
   await second.start();
-  await here.until(async () => (await left(here)) === 0);
+  await here.until(async () => (await countStored(here)) === 0);
   expect(here.sent.map(({ delivery }) => delivery.attempts)).toEqual([0, 1]);
   await second.close();
   await here.discard();
@@ -105,7 +106,7 @@ test('nothing is sent to a host that the operator took from the list', async () 
   const here = await world([undefined], ['other.test']);
   const deliveries = here.open();
   await here.add('a');
-  await here.until(async () => (await left(here)) === 0);
+  await here.until(async () => (await countStored(here)) === 0);
   expect(here.sent).toEqual([]);
   await deliveries.close();
   await here.discard();

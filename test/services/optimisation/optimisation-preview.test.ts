@@ -51,7 +51,7 @@ async function runOf(constraints: object[], terms: object): Promise<Optimisation
 const previewOf = (constraints: object[], terms: object) =>
   service.ask<PreviewResponse>('POST', '/optimise/preview', { index_id: 'P', constraints, ...terms });
 
-const held = ({ weights }: OptimisationRunResult) =>
+const readWeights = ({ weights }: OptimisationRunResult) =>
   Object.fromEntries(
     weights.filter(({ weight }) => weight !== 0).map(({ identifier, weight }) => [identifier, weight]),
   );
@@ -70,7 +70,7 @@ describe('a preview of an optimisation', () => {
     const { status, body } = await previewOf(rowsOf, terms);
     expect(status, JSON.stringify(body)).toBe(200);
     const run = await runOf(rowsOf, terms);
-    expect(body.weights).toEqual(held(run));
+    expect(body.weights).toEqual(readWeights(run));
     expect(body.solve!.rebalance_date).toBe(run.rebalance_date);
     expect(sentences(run.findings)).toEqual(expect.arrayContaining(sentences(body.findings)));
   });

@@ -31,7 +31,7 @@ interface Run {
   readonly result: { readonly extended_from?: string | null; readonly full_run_reason?: string | null } | null;
 }
 
-async function ran(id = 'AMD'): Promise<Run['result']> {
+async function runToEnd(id = 'AMD'): Promise<Run['result']> {
   const { body } = await service.ask<{ readonly job_id: string }>('POST', `/analytics/${id}/backtest`, {});
   const { result, error } = await service.finished(body.job_id);
   expect(error).toBeNull();
@@ -79,7 +79,7 @@ async function refresh(): Promise<void> {
 }
 
 test('twenty closes are published, an amendment keeps the run current, and twenty more follow without a conflict', async () => {
-  await ran();
+  await runToEnd();
   const first = await publish();
   expect([first.status, first.body.published]).toEqual([200, 20]);
   const before = await entries();
@@ -91,7 +91,7 @@ test('twenty closes are published, an amendment keeps the run current, and twent
 
   writeBars(40);
   await refresh();
-  const result = await ran();
+  const result = await runToEnd();
   expect(result).toMatchObject({ full_run_reason: null, extended_from: sessions[19] });
   const second = await publish();
   expect([second.status, second.body.published, second.body.restated]).toEqual([200, 20, 0]);
@@ -105,7 +105,7 @@ test('the extended run has the bits of a whole one, and other levels than withou
   await service.ask('PUT', '/indices/TWIN', { ...definition({ amendments: [amendment(sessions[22]!)] }), id: 'TWIN' });
   await service.ask('PUT', '/indices/PLAIN', { ...definition(), id: 'PLAIN' });
   const levels = async (id: string): Promise<readonly number[]> => {
-    await ran(id);
+    await runToEnd(id);
     const answer = await service.ask<{
       readonly columns: readonly string[];
       readonly data: readonly (readonly number[])[];

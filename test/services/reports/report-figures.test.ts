@@ -26,7 +26,7 @@ let client: DivisorClient;
 const folder = mkdtempSync(join(tmpdir(), 'divisor-figures-'));
 
 const COST_BPS = 8;
-const largest = (count: number) => [{ id: 'largest', type: 'TopN' as const, params: { field: 'MARKET_CAP', count } }];
+const pickTop = (count: number) => [{ id: 'largest', type: 'TopN' as const, params: { field: 'MARKET_CAP', count } }];
 const common = {
   calendar: 'XNYS',
   base_date: '2020-01-02',
@@ -45,7 +45,7 @@ beforeAll(async () => {
       ...common,
       id: 'PLAIN',
       name: 'Plain',
-      pipeline: { selection: largest(24), treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
+      pipeline: { selection: pickTop(24), treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
     },
   });
   await client.call('putIndex', {
@@ -54,7 +54,7 @@ beforeAll(async () => {
       ...common,
       id: 'CAPPED',
       name: 'Capped',
-      pipeline: { selection: largest(22), weighting: { type: 'MarketCapWeight', cap: 0.06 } },
+      pipeline: { selection: pickTop(22), weighting: { type: 'MarketCapWeight', cap: 0.06 } },
     },
   });
   await client.call('optimiseIndex', {

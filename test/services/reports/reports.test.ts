@@ -155,20 +155,23 @@ describe('templates', () => {
 });
 
 describe('what cannot be rendered is refused before there is a job', () => {
-  const refused = (body: object) => service.refusal('POST', '/reports/render', body);
+  const requestRefusal = (body: object) => service.refusal('POST', '/reports/render', body);
 
   test('an unknown template, a built-in without an index, an index without a run', async () => {
-    expect(await refused({ template_id: 'NONE' })).toMatchObject({ status: 404, code: 'TEMPLATE_NOT_FOUND' });
-    expect(await refused({ template_id: 'FACTSHEET-A4' })).toMatchObject({ status: 422, code: 'INDEX_REQUIRED' });
-    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: null })).toMatchObject({
+    expect(await requestRefusal({ template_id: 'NONE' })).toMatchObject({ status: 404, code: 'TEMPLATE_NOT_FOUND' });
+    expect(await requestRefusal({ template_id: 'FACTSHEET-A4' })).toMatchObject({
       status: 422,
       code: 'INDEX_REQUIRED',
     });
-    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: 'NONE' })).toMatchObject({
+    expect(await requestRefusal({ template_id: 'FACTSHEET-A4', index_id: null })).toMatchObject({
+      status: 422,
+      code: 'INDEX_REQUIRED',
+    });
+    expect(await requestRefusal({ template_id: 'FACTSHEET-A4', index_id: 'NONE' })).toMatchObject({
       status: 404,
       code: 'INDEX_NOT_FOUND',
     });
-    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: 'BARE' })).toMatchObject({
+    expect(await requestRefusal({ template_id: 'FACTSHEET-A4', index_id: 'BARE' })).toMatchObject({
       status: 404,
       code: 'RUN_NOT_FOUND',
     });
@@ -176,20 +179,20 @@ describe('what cannot be rendered is refused before there is a job', () => {
 
   test('a stored template without blocks, with unbound ones, bound to an index without a run', async () => {
     await put('EMPTY', template('EMPTY', { blocks: [] }));
-    expect(await refused({ template_id: 'EMPTY', index_id: 'RUN' })).toMatchObject({
+    expect(await requestRefusal({ template_id: 'EMPTY', index_id: 'RUN' })).toMatchObject({
       status: 409,
       code: 'TEMPLATE_EMPTY',
     });
     await put('UNBOUND', template('UNBOUND', { blocks: [{ kind: 'text', text: 'x' }, { kind: 'chart' }] }));
-    const unbound = await refused({ template_id: 'UNBOUND' });
+    const unbound = await requestRefusal({ template_id: 'UNBOUND' });
     expect(unbound).toMatchObject({ status: 422, code: 'INDEX_REQUIRED' });
     expect(unbound.detail!['findings']).toMatchObject([{ code: 'REQUIRED', path: 'blocks[1].index_id' }]);
     await put('UNRUN', template('UNRUN', { blocks: [...blocks, { kind: 'chart', index_id: 'BARE' }] }));
-    expect(await refused({ template_id: 'UNRUN' })).toMatchObject({ status: 404, code: 'RUN_NOT_FOUND' });
+    expect(await requestRefusal({ template_id: 'UNRUN' })).toMatchObject({ status: 404, code: 'RUN_NOT_FOUND' });
   });
 
   test('a body with fields it does not have', async () => {
-    const refusal = await refused({ template_id: 'FACTSHEET-A4', index_id: 'RUN', format: 'docx' });
+    const refusal = await requestRefusal({ template_id: 'FACTSHEET-A4', index_id: 'RUN', format: 'docx' });
     expect(refusal).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
     expect(refusal.detail!['findings']).toMatchObject([{ code: 'UNKNOWN_FIELD', path: 'format' }]);
   });
@@ -286,17 +289,17 @@ describe('renders', () => {
     const results = [];
     for (let i = 0; i < 3; i++) results.push(await rendered({ template_id: 'REBALANCE-A4', index_id: 'RUN' }));
     type Page = { readonly renders: readonly Result[]; readonly total: number };
-    const listed = async (query: string) => (await service.ask<Page>('GET', `/reports/renders?${query}`)).body;
+    const listRenders = async (query: string) => (await service.ask<Page>('GET', `/reports/renders?${query}`)).body;
     const ids = results.map(({ render_id: id }) => id).toSorted();
-    const first = await listed('template_id=REBALANCE-A4&limit=2');
+    const first = await listRenders('template_id=REBALANCE-A4&limit=2');
     expect(first.total).toBe(3);
     expect(first.renders.map(({ render_id: id }) => id)).toEqual([ids[2], ids[1]]);
     expect(results).toContainEqual(first.renders[0]);
-    const { renders } = await listed(`template_id=REBALANCE-A4&limit=2&before=${ids[1]}`);
+    const { renders } = await listRenders(`template_id=REBALANCE-A4&limit=2&before=${ids[1]}`);
     expect(renders.map(({ render_id: id }) => id)).toEqual([ids[0]]);
     // A stored template does not belong to an index.
-    expect((await listed('index_id=RUN')).renders.map(({ template_id: id }) => id)).not.toContain('BOUND');
-    expect(await listed('index_id=BARE')).toMatchObject({ renders: [], total: 0 });
+    expect((await listRenders('index_id=RUN')).renders.map(({ template_id: id }) => id)).not.toContain('BOUND');
+    expect(await listRenders('index_id=BARE')).toMatchObject({ renders: [], total: 0 });
   });
 
   test('are there after a restart, and until they are removed', async () => {

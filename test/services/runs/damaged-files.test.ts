@@ -32,7 +32,7 @@ async function damageAll(damage: (path: string) => Promise<void>): Promise<void>
   for (const path of damage === DAMAGES['is deleted'] ? paths : files.values()) await damage(path);
 }
 
-async function finished(path: string, body: unknown) {
+async function runToEnd(path: string, body: unknown) {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
   const job = await service.finished(started.job_id);
   expect(job, path).toMatchObject({ status: 'succeeded' });
@@ -56,7 +56,7 @@ const RUN_PATHS = ['record', 'overview', 'levels', 'weights', 'attribution', 'ex
 
 beforeAll(async () => {
   service = await runService();
-  await finished('/data/synthetic', { store_id: 'm', seed: 5, assets: 60, start: '2019-01-02', end: '2022-12-20' });
+  await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 60, start: '2019-01-02', end: '2022-12-20' });
   await service.ask('PUT', '/indices/EQ', {
     id: 'EQ',
     name: 'EQ',
@@ -71,11 +71,11 @@ afterAll(() => service.close());
 test.each(Object.keys(DAMAGES))(
   'a run every file of which %s is answered with the same numbers once the request was made again',
   async (damage) => {
-    await finished('/analytics/EQ/backtest', {});
+    await runToEnd('/analytics/EQ/backtest', {});
     const before = await Promise.all(RUN_PATHS.map(content));
     await damageAll(DAMAGES[damage]!);
     expect(await status('/analytics/EQ/record')).toBe(404);
-    await finished('/analytics/EQ/backtest', {});
+    await runToEnd('/analytics/EQ/backtest', {});
     expect(await Promise.all(RUN_PATHS.map(content))).toEqual(before);
     const job = await service.download('/jobs/backtest:EQ');
     expect([job.status, ((await job.json()) as { readonly status: string }).status]).toEqual([200, 'succeeded']);
@@ -83,7 +83,7 @@ test.each(Object.keys(DAMAGES))(
 );
 
 test('a damaged run is not taken for one that is current', async () => {
-  await finished('/analytics/EQ/backtest', {});
+  await runToEnd('/analytics/EQ/backtest', {});
   expect((await service.ask('POST', '/analytics/EQ/backtest', { if_stale: true })).status).toBe(200);
   await damageAll(DAMAGES['has a flipped bit']!);
   const again = await service.ask<{ readonly job_id: string }>('POST', '/analytics/EQ/backtest', { if_stale: true });
@@ -93,7 +93,7 @@ test('a damaged run is not taken for one that is current', async () => {
 });
 
 test('no view shows a number of a damaged file, and the run is counted in every listing of runs', async () => {
-  await finished('/analytics/EQ/backtest', {});
+  await runToEnd('/analytics/EQ/backtest', {});
   await damageAll(DAMAGES['has a flipped bit']!);
   for (const path of RUN_PATHS) expect([path, await status(path)]).toEqual([path, 404]);
   for (const path of ['/analytics/backtests', '/analytics/summaries', '/analytics/EQ/runs']) {
@@ -104,20 +104,20 @@ test('no view shows a number of a damaged file, and the run is counted in every 
     expect([path, body.skipped, body.skipped_causes.unreadable]).toEqual([path, body.skipped, body.skipped]);
     expect([path, body.skipped]).not.toEqual([path, 0]);
   }
-  await finished('/analytics/EQ/backtest', {});
+  await runToEnd('/analytics/EQ/backtest', {});
   expect(await service.ask('GET', '/analytics/backtests')).toMatchObject({
     body: { skipped: 0, backtests: [{ index_id: 'EQ' }] },
   });
 });
 
 test('the result of a backtest names the version of the index', async () => {
-  expect((await finished('/analytics/EQ/backtest', {})).result).toMatchObject({ index_version: 1 });
+  expect((await runToEnd('/analytics/EQ/backtest', {})).result).toMatchObject({ index_version: 1 });
 });
 
 test('a damaged risk model and a damaged render are refused and counted; an estimate made again heals the model', async () => {
-  await finished('/analytics/EQ/backtest', {});
-  await finished('/risk-models/rm/estimate', { index_id: 'EQ' });
-  const { result } = await finished('/reports/render', { template_id: 'FACTSHEET-A4', index_id: 'EQ' });
+  await runToEnd('/analytics/EQ/backtest', {});
+  await runToEnd('/risk-models/rm/estimate', { index_id: 'EQ' });
+  const { result } = await runToEnd('/reports/render', { template_id: 'FACTSHEET-A4', index_id: 'EQ' });
   const render = `/reports/renders/${(result as { readonly render_id: string }).render_id}`;
   const before = await content('/risk-models/rm');
   await damageAll(DAMAGES['has a flipped bit']!);
@@ -125,13 +125,13 @@ test('a damaged risk model and a damaged render are refused and counted; an esti
     expect([path, await status(path)]).toEqual([path, 404]);
   for (const path of ['/risk-models', '/reports/renders'])
     expect((await service.ask('GET', path)).body).toMatchObject({ skipped: 1, skipped_causes: { unreadable: 1 } });
-  await finished('/analytics/EQ/backtest', {});
-  await finished('/risk-models/rm/estimate', { index_id: 'EQ' });
+  await runToEnd('/analytics/EQ/backtest', {});
+  await runToEnd('/risk-models/rm/estimate', { index_id: 'EQ' });
   expect(await content('/risk-models/rm')).toEqual(before);
 });
 
 test('a damaged result of a job is refused before the first byte of the answer', async () => {
-  await finished('/analytics/EQ/backtest', {});
+  await runToEnd('/analytics/EQ/backtest', {});
   await damageAll(async (path) => {
     const bytes = readFileSync(path);
     bytes[bytes.length - 1]! ^= 1;
@@ -146,15 +146,15 @@ test('a damaged result of a job is refused before the first byte of the answer',
 
 test('an extension of a run of which an earlier file is damaged is a whole run', async () => {
   await service.ask('DELETE', '/analytics/EQ/record');
-  await finished('/analytics/EQ/backtest', {});
+  await runToEnd('/analytics/EQ/backtest', {});
   const base = await readdir(folder());
-  await finished('/data/stores/m/refresh', { until: '2022-12-21' });
-  const { result } = await finished('/analytics/EQ/backtest', {});
+  await runToEnd('/data/stores/m/refresh', { until: '2022-12-21' });
+  const { result } = await runToEnd('/analytics/EQ/backtest', {});
   expect(result).toMatchObject({ extended_from: '2022-12-20' });
   for (const name of await readdir(folder()))
     if (base.includes(name)) await DAMAGES['has a flipped bit']!(join(folder(), name));
-  await finished('/data/stores/m/refresh', { until: '2022-12-22' });
-  const next = await finished('/analytics/EQ/backtest', {});
+  await runToEnd('/data/stores/m/refresh', { until: '2022-12-22' });
+  const next = await runToEnd('/analytics/EQ/backtest', {});
   expect(next.result).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
   expect(await status('/analytics/EQ/record')).toBe(200);
 });

@@ -115,7 +115,7 @@ test('what comes after a date changes nothing on it, and what comes before the w
     expect(weights).toEqual(cut(whole.groups.find((other) => other.group === group)!.weights));
 });
 
-async function exported(table: 'exposures' | 'limits' | 'breaches', query: { by?: string } = {}) {
+async function exportTable(table: 'exposures' | 'limits' | 'breaches', query: { by?: string } = {}) {
   const { columns, data } = await client.call('exportRun', { params: { ...params, table }, query });
   return data.map((row) => Object.fromEntries(columns.map((name, k) => [name, row[k]])));
 }
@@ -123,7 +123,7 @@ async function exported(table: 'exposures' | 'limits' | 'breaches', query: { by?
 test('exported groups are those of the exposures, date by date', async () => {
   for (const by of ['SECTOR', 'COUNTRY', 'IDENTIFIER']) {
     const { dates, groups } = await client.call('getExposures', { params, query: { by, groups: 100 } });
-    const rows = await exported('exposures', { by });
+    const rows = await exportTable('exposures', { by });
     const shown = groups.flatMap(({ group, weights }) =>
       dates.flatMap((date, k) => (weights[k] === 0 ? [] : [{ date, group, weight: weights[k] }])),
     );
@@ -176,8 +176,8 @@ test('groups, datapoints and concentration as CSV and Arrow are those of the JSO
 });
 
 test('exported limits and breaches are those that are watched, rule by rule', async () => {
-  const rows = await exported('limits');
-  const breaches = await exported('breaches');
+  const rows = await exportTable('limits');
+  const breaches = await exportTable('breaches');
   for (const rule of ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as const) {
     const view = await client.call('getLimits', { params, query: { rule } });
     const own = rows.filter((row) => row['rule'] === rule);
@@ -191,7 +191,7 @@ test('exported limits and breaches are those that are watched, rule by rule', as
     ).toEqual(view.breaches.map(({ row, begin, end, cause }) => ({ row, begin, end, cause })));
   }
   expect(breaches.length).toBeGreaterThan(0);
-  const ofSectors = (await exported('limits', { by: 'SECTOR' })).filter(({ rule }) => rule === 'UCITS_20_35');
+  const ofSectors = (await exportTable('limits', { by: 'SECTOR' })).filter(({ rule }) => rule === 'UCITS_20_35');
   const { state } = await client.call('getLimits', { params, query: { rule: 'UCITS_20_35', by: 'SECTOR' } });
   expect(ofSectors.map(({ headroom }) => headroom)).toEqual(state.headroom);
   expect(state.headroom).not.toEqual(rows.filter(({ rule }) => rule === 'UCITS_20_35').map(({ headroom }) => headroom));

@@ -20,7 +20,7 @@ function tables(wrong: number): object {
   return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
 }
 
-const imported = (rows: object, store_id = 'm') =>
+const importStore = (rows: object, store_id = 'm') =>
   service.ask('POST', '/data/import', { store_id, name: 'M', tables: rows, on_exists: 'replace', activate: true });
 
 const INDEX = {
@@ -64,14 +64,14 @@ async function dateVersions(): Promise<void> {
 
 beforeAll(async () => {
   service = await runService();
-  await imported(tables(40));
-  await imported(tables(10));
+  await importStore(tables(40));
+  await importStore(tables(10));
   expect((await service.ask('PUT', '/indices/DESK', INDEX)).status).toBeLessThan(300);
 });
 afterAll(() => service.close());
 
 test('decisions before the first available version are refused, with its day', async () => {
-  for (const wrong of [40, 20, 10]) await imported(tables(wrong), 'dropped');
+  for (const wrong of [40, 20, 10]) await importStore(tables(wrong), 'dropped');
   expect((await service.ask('PATCH', '/data/stores/dropped', { versions_kept: 1 })).status).toBe(200);
   for (const [path, body] of [
     ['/analytics/DESK/backtest', { as_known: 'decision' }],
@@ -87,7 +87,7 @@ test('decisions before the first available version are refused, with its day', a
 });
 
 test('the first content of a store is known from the beginning of its history, a correction is not', async () => {
-  await imported(tables(10));
+  await importStore(tables(10));
   const known = await run({ as_known: 'decision' });
   expect(known.metrics.total_return).toBeCloseTo(0.2, 12); // As below: both versions are from today.
   await service.ask('DELETE', '/analytics/DESK/record');
@@ -223,11 +223,11 @@ test('a run on an earlier content says which wherever it is shown, and answers a
   const reason = 'The run was made on version 1 of the store m, as known then; it holds other content now.';
   const { body } = await service.ask('GET', '/analytics/DESK/overview');
   expect(body).toMatchObject({ stale: { definition: false, data: true, engine: false, reasons: [reason] } });
-  const again = (body: object) => service.ask('POST', '/analytics/DESK/backtest', { if_stale: true, ...body });
-  expect((await again({ as_known_on: 1 })).status).toBe(200);
-  expect((await again({ as_known_on: 2 })).status).toBe(202);
+  const repeatStep = (body: object) => service.ask('POST', '/analytics/DESK/backtest', { if_stale: true, ...body });
+  expect((await repeatStep({ as_known_on: 1 })).status).toBe(200);
+  expect((await repeatStep({ as_known_on: 2 })).status).toBe(202);
   expect(await service.finished('backtest:DESK')).toMatchObject({ status: 'succeeded' });
-  expect((await again({})).status).toBe(202);
+  expect((await repeatStep({})).status).toBe(202);
   expect(await service.finished('backtest:DESK')).toMatchObject({ status: 'succeeded' });
 });
 

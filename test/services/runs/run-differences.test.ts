@@ -25,7 +25,7 @@ function market(corrections: Readonly<Record<string, number>> = {}): object {
   return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
 }
 
-const imported = (tables: object) =>
+const importStore = (tables: object) =>
   service.ask('POST', '/data/import', { store_id: 'm', name: 'M', tables, on_exists: 'replace', activate: true });
 
 const put = (type: string, more: object = {}) =>
@@ -52,7 +52,7 @@ interface Ran {
 }
 
 /** Runs a backtest. */
-async function ran(request: object = {}): Promise<Ran> {
+async function runToEnd(request: object = {}): Promise<Ran> {
   await result('/analytics/WHY/backtest', request);
   const { body } = await service.ask<StoredRuns>('GET', '/analytics/WHY/runs?limit=1');
   return { id: body.runs[0]!.run_id, total: body.runs[0]!.metrics!.total_return };
@@ -69,18 +69,18 @@ const COSTS = { transaction_cost_bps: 50 };
 
 beforeAll(async () => {
   service = await runService();
-  await imported(market());
+  await importStore(market());
   await put('EqualWeight');
 });
 afterAll(() => service.close());
 
 test('each cause has what its exchange changes, as backtests with the causes exchanged say; they sum exactly', async () => {
-  const first = await ran();
+  const first = await runToEnd();
   await put('PriceWeight');
-  const defined = await ran();
-  const response = await ran(COSTS);
-  await imported(market({ [`${CORRECTED} C`]: 500, [`${DAYS[80]!} A`]: 40 }));
-  const last = await ran(COSTS);
+  const defined = await runToEnd();
+  const response = await runToEnd(COSTS);
+  await importStore(market({ [`${CORRECTED} C`]: 500, [`${DAYS[80]!} A`]: 40 }));
+  const last = await runToEnd(COSTS);
   const result = await difference(first, last);
   const effects = effectsOf(result);
   expect(effects['definition']).toBeCloseTo(defined.total - first.total, 12);
@@ -101,8 +101,8 @@ test('each cause has what its exchange changes, as backtests with the causes exc
 });
 
 test('a corrected price changes levels from its day on, and nothing before', async () => {
-  const before = await ran({ as_known_on: 1 });
-  const after = await ran();
+  const before = await runToEnd({ as_known_on: 1 });
+  const after = await runToEnd();
   const result = await difference(before, after);
   expect(result).toMatchObject({ same_levels: false, first_difference: CORRECTED, definition: [], request: [] });
   expect(result.data.rows).toEqual({ rows_added: 0, rows_changed: result.data.first.length, rows_removed: 0 });
@@ -111,7 +111,7 @@ test('a corrected price changes levels from its day on, and nothing before', asy
 });
 
 test('a run and the same run again differ in nothing', async () => {
-  const [one, other] = [await ran(), await ran()];
+  const [one, other] = [await runToEnd(), await runToEnd()];
   expect(await difference(one, other)).toMatchObject({
     same_levels: true,
     first_difference: null,
@@ -130,17 +130,17 @@ describe('runs of two data stores', () => {
   };
   const serve = (store_id: string, tables: object) =>
     service.ask('POST', '/data/import', { store_id, name: store_id, tables, on_exists: 'replace', activate: true });
-  const listed = (identifiers: readonly string[], type: string) =>
+  const putList = (identifiers: readonly string[], type: string) =>
     put(type, { universe: { kind: 'list', identifiers } });
   let onM: Ran, onNPrice: Ran, onNEqual: Ran;
 
   beforeAll(async () => {
     await put('EqualWeight');
-    onM = await ran();
+    onM = await runToEnd();
     await serve('n', other());
-    onNEqual = await ran();
+    onNEqual = await runToEnd();
     await put('PriceWeight');
-    onNPrice = await ran();
+    onNPrice = await runToEnd();
   });
 
   test('are compared: the stores are named, values are not compared, all of the difference is of the data', async () => {
@@ -166,9 +166,9 @@ describe('runs of two data stores', () => {
   });
 
   test('have none where the definition of one names what the data of the other lacks', async () => {
-    await imported(market());
-    await listed(['A', 'B'], 'EqualWeight');
-    const ofNames = await ran();
+    await importStore(market());
+    await putList(['A', 'B'], 'EqualWeight');
+    const ofNames = await runToEnd();
     await serve('n', other());
     const result = await difference(onNEqual, ofNames);
     expect(result.effects).toBeNull();

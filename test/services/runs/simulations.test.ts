@@ -112,12 +112,12 @@ describe('rolling risk', () => {
     const levelOn = new Map(run.level.index.map((date, t) => [date, run.level.data[t]!]));
     const { index: dates, data: other } = run.benchmark_level;
     const own = dates.map((date) => levelOn.get(date)!);
-    const last = (values: readonly number[]) =>
+    const listLastReturns = (values: readonly number[]) =>
       values
         .slice(-21)
         .map((value, t, all) => value / all[t - 1]! - 1)
         .slice(1);
-    const [x, y] = [last(own), last(other)];
+    const [x, y] = [listLastReturns(own), listLastReturns(other)];
     const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
     const covariance = (a: readonly number[], b: readonly number[]) =>
       a.reduce((sum, value, t) => sum + (value - mean(a)) * (b[t]! - mean(b)), 0) / (a.length - 1);

@@ -29,7 +29,7 @@ test('the other datapoints follow for the latest run of a service by itself, the
   await alone.tick();
   const [before, after] = [several, alone].map(({ inputs }) => inputs.map(({ input }) => input));
   expect(after!.slice(0, before!.length)).toEqual(before);
-  const whole = (fields: string) => [
+  const createQuestions = (fields: string) => [
     { fields, start: '2010-01-04', end: '2010-10-27' },
     { fields, start: undefined, end: undefined },
   ];
@@ -43,11 +43,11 @@ test('the other datapoints follow for the latest run of a service by itself, the
     'VOLATILITY',
     'BETA',
   ];
-  expect(askedOf(alone.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(whole));
+  expect(askedOf(alone.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(createQuestions));
   expect(askedOf(alone.inputs, 'CAP1')).toHaveLength(2);
   alone.asked('CAP1');
   await alone.tick();
-  expect(askedOf(alone.inputs, 'CAP1').slice(2)).toEqual(OTHERS.flatMap(whole));
+  expect(askedOf(alone.inputs, 'CAP1').slice(2)).toEqual(OTHERS.flatMap(createQuestions));
   alone.asked('CAP1');
   expect(await alone.tick()).toEqual([]);
   several.asked('CAP1');

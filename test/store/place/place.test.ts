@@ -31,7 +31,7 @@ let watch: PlaceWatch | undefined;
 afterEach(() => watch?.close());
 
 /** Creates a folder that a database owns, as a process accesses it. */
-async function taken() {
+async function createPlace() {
   const folder = join(await newFolder(), 'mount');
   const storeId = await claimPlace(createMemoryEngine().open(), at(folder));
   const reports: (string | undefined)[] = [];
@@ -92,7 +92,7 @@ test('a database of before there were markers adopts a place that has its result
 });
 
 test('a write waits for an unavailable folder, and leaves nothing at its empty mount point', async () => {
-  const { folder, artifacts } = await taken();
+  const { folder, artifacts } = await createPlace();
   const name = artifacts.newName();
   await rename(folder, `${folder}-away`);
   await mkdir(folder);
@@ -107,7 +107,7 @@ test('a write waits for an unavailable folder, and leaves nothing at its empty m
 });
 
 test('a missing file is damage if the place is available, and an outage if it is not', async () => {
-  const { folder, artifacts, watch: health, told } = await taken();
+  const { folder, artifacts, watch: health, told } = await createPlace();
   const [ref, lost] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
   await rm(join(folder, lost.name));
   const codes = async (): Promise<unknown[]> => {

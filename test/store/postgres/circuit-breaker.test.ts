@@ -6,7 +6,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
-const never = (): Promise<never> => new Promise<never>(() => {});
+const waitForever = (): Promise<never> => new Promise<never>(() => {});
 
 function openWorld() {
   const server = { isAlive: false, probes: 0 };
@@ -26,7 +26,7 @@ function openWorld() {
 
 test('a silent server is given up after 1.5 s: what waits is refused, and what comes at once', async () => {
   const { breaker, changes, outcome } = openWorld();
-  const waiting = outcome(never);
+  const waiting = outcome(waitForever);
   await pass(1400);
   expect(breaker.isOpen).toBe(false);
   await pass(200);
@@ -39,7 +39,7 @@ test('a silent server is given up after 1.5 s: what waits is refused, and what c
 
 test('one sign of life, which is asked for twice a second, closes it', async () => {
   const { server, breaker, changes, outcome } = openWorld();
-  void outcome(never);
+  void outcome(waitForever);
   await pass(4000);
   expect(breaker.isOpen).toBe(true);
   expect(server.probes).toBeGreaterThanOrEqual(4);
@@ -65,7 +65,7 @@ test('a long statement of a server that lives opens nothing', async () => {
 
 test('answers to others, refusals among them, are signs of life', async () => {
   const { server, breaker, outcome } = openWorld();
-  void outcome(never);
+  void outcome(waitForever);
   for (let i = 0; i < 20; i++) {
     await pass(500);
     await outcome(async () => {
@@ -77,7 +77,7 @@ test('answers to others, refusals among them, are signs of life', async () => {
 
 test('time in which the process paused does not count as silence', async () => {
   const { breaker, outcome } = openWorld();
-  void outcome(never);
+  void outcome(waitForever);
   vi.setSystemTime(Date.now() + 60_000);
   await pass(250);
   expect(breaker.isOpen).toBe(false);

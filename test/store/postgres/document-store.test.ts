@@ -136,14 +136,14 @@ describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
     const result = { databaseBytes: 1, results: 2, resultBytes: 3 };
     const look = async () => (++looks === 2 ? Promise.reject(new Error('away')) : result);
     const sizes = watchSharedSizes(look, () => now);
-    const settled = () => new Promise((resolve) => setImmediate(resolve));
+    const waitForTurn = () => new Promise((resolve) => setImmediate(resolve));
     expect(sizes()).toBeUndefined();
-    await settled();
+    await waitForTurn();
     now = 600_000;
     expect([sizes(), looks]).toEqual([result, 1]);
     now = 600_001;
     expect([sizes(), looks]).toEqual([result, 2]);
-    await settled();
+    await waitForTurn();
     expect([sizes(), looks]).toEqual([undefined, 2]);
   });
 });

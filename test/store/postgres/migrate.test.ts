@@ -135,7 +135,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await client.connect();
     const { username } = new URL(world.url);
     const refusal = (message: string) => ({ exitStatus: 78, message });
-    const lacking = (what: string) =>
+    const describeMissingRights = (what: string) =>
       refusal(
         `The role ${role} lacks rights in the schema ${world.schema}, which ${username} can grant: ${what}. See the page Operation of the guide.`,
       );
@@ -149,10 +149,12 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
 
     await world.query(`REVOKE INSERT, DELETE ON $schema.jobs, $schema.documents FROM ${role}`);
     await expect(assertGranted(client, world.schema)).rejects.toMatchObject(
-      lacking('DELETE on documents, jobs; INSERT on documents, jobs'),
+      describeMissingRights('DELETE on documents, jobs; INSERT on documents, jobs'),
     );
     await world.query(`REVOKE ALL ON SCHEMA $schema FROM ${role}`);
-    await expect(assertMigrated(client, world.schema)).rejects.toMatchObject(lacking('SELECT on protocol'));
+    await expect(assertMigrated(client, world.schema)).rejects.toMatchObject(
+      describeMissingRights('SELECT on protocol'),
+    );
     await world.query(`GRANT USAGE ON SCHEMA $schema TO ${role}`);
     await world.query(`UPDATE $schema.protocol SET number = 1 WHERE number = ${PROTOCOL}`);
     const old = refusal(

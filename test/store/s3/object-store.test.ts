@@ -211,10 +211,10 @@ test('a request gives an object up of which nothing comes, or no more; a job get
   });
   const endpoint = `http://${await listening(server)}`;
   const cache = { folder: await newFolder(), bytesMax: 64 * MIB };
-  const opened = async (access: S3Access) =>
+  const openStore = async (access: S3Access) =>
     openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) });
-  const stalled = await opened({ ...service.access, endpoint });
-  const absent = await opened({ ...service.access, endpoint: 'http://127.0.0.1:9' });
+  const stalled = await openStore({ ...service.access, endpoint });
+  const absent = await openStore({ ...service.access, endpoint: 'http://127.0.0.1:9' });
   const names = ['none', 'half'];
   const ofJobs = names.map((name) => stalled.file({ name }));
   const ofRequests = names.map((name) => stalled.forRequests!.file({ name }));
@@ -245,7 +245,7 @@ test('an error that only another setting resolves names that setting, and no key
     sessionToken: 'TOKEN-OF-MINE',
   };
   const at = (endpoint: string) => createS3Client({ ...service.access, keys, endpoint }, { patienceMs: 0 });
-  const refused = async (endpoint: string): Promise<string> => {
+  const catchMessage = async (endpoint: string): Promise<string> => {
     const thrown: unknown = await at(endpoint)
       .get('nothing', isThere)
       .catch((reason: unknown) => reason);
@@ -264,11 +264,13 @@ test('an error that only another setting resolves names that setting, and no key
   ] as const;
   for (const [status, code, words] of reports) {
     answer = [status, `<Error><Code>${code}</Code><Message>of TOKEN-OF-MINE</Message></Error>`];
-    expect(await refused(`http://${host}`)).toMatch(words);
+    expect(await catchMessage(`http://${host}`)).toMatch(words);
   }
   answer = [400, 'Client sent an HTTP request to an HTTPS server.'];
-  expect(await refused(`http://${host}`)).toMatch(/should AWS_ENDPOINT_URL_S3 begin with https:\/\/\?$/);
-  expect(await refused(`https://${host}`)).toMatch(/without TLS: should AWS_ENDPOINT_URL_S3 begin with http:\/\/\?$/);
+  expect(await catchMessage(`http://${host}`)).toMatch(/should AWS_ENDPOINT_URL_S3 begin with https:\/\/\?$/);
+  expect(await catchMessage(`https://${host}`)).toMatch(
+    /without TLS: should AWS_ENDPOINT_URL_S3 begin with http:\/\/\?$/,
+  );
   await new Promise((resolve) => strict.close(resolve));
 });
 

@@ -33,7 +33,7 @@ const columnsOf = (run: Run) => {
   return openColumns((from, to) => bytes.slice(from, to));
 };
 
-const held = ({ names, shares }: IndexFile): Map<string, number> =>
+const mapShares = ({ names, shares }: IndexFile): Map<string, number> =>
   new Map(names.flatMap((name, i) => (shares[i] === 0 ? [] : [[name, shares[i]!]])));
 
 const worth = ({ shares, price, fx }: IndexFile): number =>
@@ -153,8 +153,8 @@ test('on random markets a pro forma file is worth its level, and on its effectiv
         if (isRounded && sketch.weighting !== 'PriceWeight') expect(file.shares.every(Number.isInteger)).toBe(true);
         if (k === 0) return;
         // Between sessions, the shares of any two securities change only by their splits.
-        const before = held(files[k - 1]!);
-        const changes = [...held(file)].map(([name, own]) => {
+        const before = mapShares(files[k - 1]!);
+        const changes = [...mapShares(file)].map(([name, own]) => {
           const splits = sketch.events.filter(
             ({ name: n, at, type }) => 'ABCD'[n] === name && type === 'SPLIT' && at === 6 + k,
           );
@@ -166,7 +166,7 @@ test('on random markets a pro forma file is worth its level, and on its effectiv
       const opened = openingFile(columnsOf(run), DAYS[10]!, run.index.book.sm.market);
       const hasEvents = sketch.events.some(({ at }) => at === 10);
       if (hasEvents) return;
-      const [next, last] = [held(opened), held(files[3]!)];
+      const [next, last] = [mapShares(opened), mapShares(files[3]!)];
       expect([...next.keys()].toSorted()).toEqual([...last.keys()].toSorted());
       for (const [name, own] of last) expectNear(next.get(name)!, own, 1e-10);
       expectNear(opened.divisor, files[3]!.divisor, 1e-10);

@@ -52,14 +52,15 @@ function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8A
 /** Row groups of a Parquet file are its parts. */
 const rowsOfParquet = (bytes: Buffer) => parquetReadObjects({ file: Uint8Array.from(bytes).buffer });
 
-const whole = (table: ExportTableName, format: RowFormat): Buffer => Buffer.concat(parts(table, format, Infinity));
+const exportWhole = (table: ExportTableName, format: RowFormat): Buffer =>
+  Buffer.concat(parts(table, format, Infinity));
 
 describe.each(EXPORT_NAMES)('%s', (table) => {
   test.each(FORMAT_NAMES.filter((format) => format !== 'xlsx'))(
     'has the same rows as %s whether it is made in one part or in many',
     async (format) => {
       const many = parts(table, format, 1);
-      const all = whole(table, format);
+      const all = exportWhole(table, format);
       // Batches of an Arrow stream are those of its parts.
       if (format === 'arrow')
         expect(tableFromIPC(Buffer.concat(many)).toArray().map(String)).toEqual(
@@ -73,14 +74,16 @@ describe.each(EXPORT_NAMES)('%s', (table) => {
 
   test('names its columns as the catalogue does', () => {
     const names = Object.keys(exportColumns(table, []));
-    expect(whole(table, 'csv').toString().split('\r\n')[0]).toBe(names.join(','));
-    expect(tableFromIPC(whole(table, 'arrow')).schema.names).toEqual(names);
-    const { schema, key_value_metadata: metadata } = parquetMetadata(Uint8Array.from(whole(table, 'parquet')).buffer);
+    expect(exportWhole(table, 'csv').toString().split('\r\n')[0]).toBe(names.join(','));
+    expect(tableFromIPC(exportWhole(table, 'arrow')).schema.names).toEqual(names);
+    const { schema, key_value_metadata: metadata } = parquetMetadata(
+      Uint8Array.from(exportWhole(table, 'parquet')).buffer,
+    );
     expect(schema.slice(1).map(({ name }) => name)).toEqual(names);
     expect(metadata?.find(({ key }) => key === `${names[0]}.meaning`)?.value).toBe(
       exportTable(table).columns[names[0]!]!.meaning,
     );
-    expect((JSON.parse(whole(table, 'json').toString()) as { columns: string[] }).columns).toEqual(names);
+    expect((JSON.parse(exportWhole(table, 'json').toString()) as { columns: string[] }).columns).toEqual(names);
   });
 });
 
@@ -102,7 +105,7 @@ describe('text in CSV', () => {
   ])('%j is written %s', (text, written) => expect(csvText(text)).toBe(written));
 
   test('begins no cell of a whole table with what a spreadsheet computes', () => {
-    const lines = whole('constituents', 'csv').toString();
+    const lines = exportWhole('constituents', 'csv').toString();
     const cells = lines.split(/,|\r\n/).filter((cell) => /^"?[=+@\t\r-]/.test(cell));
     expect(cells.filter((cell) => !/^-?\d/.test(cell))).toEqual([]);
     expect(lines).toContain(`"'=SUM(A1:A9)"`);
@@ -152,7 +155,7 @@ describe('a workbook', () => {
 
 test('a part can be stopped between its batches', () => {
   const stop = new Error('cancelled');
-  const made = (): unknown =>
+  const exportFirst = (): unknown =>
     exportPart({
       columns,
       table: 'weights',
@@ -165,5 +168,5 @@ test('a part can be stopped between its batches', () => {
         throw stop;
       },
     });
-  expect(made).toThrow(stop);
+  expect(exportFirst).toThrow(stop);
 });

@@ -24,7 +24,7 @@ test('null is a mark among whole numbers and NaN among others: no number is mist
 });
 
 /** Returns rows as the CSV writer formats them, in batches of some rows. */
-function written(columns: readonly NamedColumn[], count: number, batch = count): string {
+function writeRows(columns: readonly NamedColumn[], count: number, batch = count): string {
   const pieces: Uint8Array[] = [];
   const writer = createRowWriter(
     { rowStart: '', separator: ',', rowEnd: '\n', none: '', date: (text) => text, text: csvText },
@@ -43,7 +43,7 @@ function written(columns: readonly NamedColumn[], count: number, batch = count):
 }
 
 /** The rows by joining texts. */
-function joined(columns: readonly NamedColumn[], count: number): string {
+function joinRows(columns: readonly NamedColumn[], count: number): string {
   const cell = ({ type, values }: NamedColumn, row: number): string => {
     if ('codes' in values) return values.codes[row]! < 0 ? '' : csvText(values.texts[values.codes[row]!]!);
     const value = values[row]!;
@@ -93,17 +93,17 @@ test.each([
   ['a text that is longer than any cell', 2000, [...SHORT, 'z'.repeat(9000)]],
 ])('rows of columns are their cells, joined: %s', (_what, count, texts) => {
   const columns = randomColumns(count, texts);
-  expect(written(columns, count) === joined(columns, count)).toBe(true);
-  expect(written(columns, count, 777) === joined(columns, count)).toBe(true);
+  expect(writeRows(columns, count) === joinRows(columns, count)).toBe(true);
+  expect(writeRows(columns, count, 777) === joinRows(columns, count)).toBe(true);
 });
 
 test('more columns than are written at once are written cell by cell', () => {
   const columns = [1, 2, 3].flatMap(() => randomColumns(100, SHORT));
-  expect(written(columns, 100)).toBe(joined(columns, 100));
+  expect(writeRows(columns, 100)).toBe(joinRows(columns, 100));
 });
 
 test.each([0, 1, 2999])('an infinite number in row %i is refused', (row) => {
   const values = new Float64Array(3000).fill(0.5);
   values[row] = -Infinity;
-  expect(() => written([{ name: 'number', type: 'number', values }], 3000)).toThrow('-Infinity');
+  expect(() => writeRows([{ name: 'number', type: 'number', values }], 3000)).toThrow('-Infinity');
 });

@@ -7,7 +7,7 @@ import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { formatDay } from '#domain/time/days.js';
 import { limitsView } from '#views/limits/limits-view.js';
 import { fc } from '../../fast-check.js';
-import { opened } from '../../domain/backtest/extend/extended.js';
+import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';
 import { randomDocument, tryRun } from '../../domain/backtest/random-run.js';
@@ -15,10 +15,10 @@ import { randomDocument, tryRun } from '../../domain/backtest/random-run.js';
 const row = (type: string, params: Record<string, unknown>): ConstraintRow => ({ id: '', type, params });
 
 /** Returns the view of a client's rows over a run up to a date. */
-function watched(columns: RunColumns, rows: readonly ConstraintRow[], end: string | null = null) {
+function renderCustomRows(columns: RunColumns, rows: readonly ConstraintRow[], end: string | null = null) {
   const { names } = columns.header;
   const groups = names.map((name) => `G${name.codePointAt(name.length - 1)! % 3}`);
-  const none = (): never => {
+  const refuseCall = (): never => {
     throw new Error('no row reads numbers');
   };
   return limitsView(columns, {
@@ -27,7 +27,7 @@ function watched(columns: RunColumns, rows: readonly ConstraintRow[], end: strin
       rowsOn: (_day, held) =>
         createLimitRows(rows, {
           identifiers: names,
-          numbers: none,
+          numbers: refuseCall,
           categories: () => groups,
           covers: (name) => held[name] === 1,
         }),
@@ -58,9 +58,9 @@ test('later holdings do not change custom rows of earlier closes', () => {
         const end = formatDay(whole.days[Math.floor(part * whole.days.length)]!);
         const cut = tryRun(market, document, { end });
         if (cut === undefined) return;
-        const [all, some] = [whole, cut].map((run) => opened(runToColumns(run, { contentHash: 's' })));
+        const [all, some] = [whole, cut].map((run) => openExtended(runToColumns(run, { contentHash: 's' })));
         if (all!.header.names.length > some!.header.names.length) later++;
-        expect(watched(all!, FLOORS, end)).toEqual(watched(some!, FLOORS));
+        expect(renderCustomRows(all!, FLOORS, end)).toEqual(renderCustomRows(some!, FLOORS));
       },
     ),
     { numRuns: 25 },
@@ -102,7 +102,7 @@ test.each([
     rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: 'EqualWeight' }, treatment: { delisting: 'action_value' } },
   });
-  const columns = opened(runToColumns(tryRun(market, document)!, { contentHash: 's' }));
+  const columns = openExtended(runToColumns(tryRun(market, document)!, { contentHash: 's' }));
   const rows = [row('LinearConstraint', { coefficients: { B: 1 }, lower: 0.2 })];
-  expect(watched(columns, rows).breaches).toMatchObject([{ begin: '2024-01-04', end: null, cause }]);
+  expect(renderCustomRows(columns, rows).breaches).toMatchObject([{ begin: '2024-01-04', end: null, cause }]);
 });

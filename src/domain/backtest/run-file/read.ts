@@ -94,13 +94,17 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   function storedIn({ name, type, segment: { file, offset }, from, to }: WithinSegment, room?: Uint8Array): Numbers {
     const Type = NUMBER_TYPES[type];
     const size = Type.BYTES_PER_ELEMENT;
-    const bytes = whole(name, readerOf(file)(offset + from * size, offset + to * size, room), (to - from) * size);
+    const bytes = requireWhole(
+      name,
+      readerOf(file)(offset + from * size, offset + to * size, room),
+      (to - from) * size,
+    );
     const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
     return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, to - from); // Readers do not share memory.
   }
 
   /** Returns elements, including those of securities that joined after the file was written. */
-  function within(part: WithinSegment, room?: Uint8Array): Numbers {
+  function readWithin(part: WithinSegment, room?: Uint8Array): Numbers {
     const { name, segment } = part;
     const names = later(segment.file);
     const { positionsEvery } = findBlock(name);
@@ -149,14 +153,14 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
       from: Math.max(0, from - segment.first),
       to: Math.min(last - segment.first, segment.length),
     });
-    if (touched.length === 1 && !out) return within(partOf(touched[0]!));
+    if (touched.length === 1 && !out) return readWithin(partOf(touched[0]!));
     const all = out ?? new NUMBER_TYPES[type](last - from);
     for (const segment of touched) {
       const room = all.subarray(
         Math.max(0, segment.first - from),
         Math.min(last, segment.first + segment.length) - from,
       );
-      const part = within(partOf(segment), new Uint8Array(room.buffer, room.byteOffset, room.byteLength));
+      const part = readWithin(partOf(segment), new Uint8Array(room.buffer, room.byteOffset, room.byteLength));
       if (part.buffer !== room.buffer) room.set(part);
     }
     return all;
@@ -210,7 +214,7 @@ function placedOf({ blocks }: RunHeader, name: BlockName, type: NumberType): Pla
 }
 
 /** @throws Refusal DOCUMENT_UNREADABLE if the file ended before the elements */
-function whole(name: BlockName, bytes: Uint8Array, length: number): Uint8Array {
+function requireWhole(name: BlockName, bytes: Uint8Array, length: number): Uint8Array {
   if (bytes.length !== length) throw createUnreadableError(`its block ${name} is truncated`);
   return bytes;
 }

@@ -118,7 +118,7 @@ export function describeSweeps(work: SharedWork): void {
     const allServed = () => waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
     const workerAt = (node: string): Listening => work.workers.find(({ home }) => node.endsWith(home))!;
     const heldJob = (start: () => Promise<string>) => startHeldParts(cluster, { workerAt, start });
-    const held = (name: string) => heldJob(() => startSweep(cluster.front, name));
+    const startPausedSweep = (name: string) => heldJob(() => startSweep(cluster.front, name));
 
     async function kill(worker: Listening): Promise<void> {
       worker.child.kill('SIGKILL');
@@ -127,7 +127,7 @@ export function describeSweeps(work: SharedWork): void {
     }
 
     test('has parts on all of them, and the bits of one process', async () => {
-      const { jobId, own, other } = await held('all');
+      const { jobId, own, other } = await startPausedSweep('all');
       expect(other).not.toBe(own);
       cluster.s3.isHeld = false;
       expect(await tableOf(cluster.front, jobId)).toEqual(expected);
@@ -152,18 +152,18 @@ export function describeSweeps(work: SharedWork): void {
     });
 
     test('that is cancelled ends on all of them', async () => {
-      const { jobId } = await held('cancelled');
+      const { jobId } = await startPausedSweep('cancelled');
       await cluster.front.ask('DELETE', `/jobs/${jobId}`);
       expect(await cluster.row(jobId)).toMatchObject({ status: 'cancelled' });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
       cluster.s3.isHeld = false;
       // Every worker is free, so the next job is shared again.
-      await cluster.front.ask('DELETE', `/jobs/${(await held('next')).jobId}`);
+      await cluster.front.ask('DELETE', `/jobs/${(await startPausedSweep('next')).jobId}`);
       cluster.s3.isHeld = false;
     });
 
     test.runIf(IS_SOAK)('continues without a killed worker, whose parts its own node computes', async () => {
-      const { jobId, other } = await held('helper');
+      const { jobId, other } = await startPausedSweep('helper');
       await kill(workerAt(other));
       cluster.s3.isHeld = false;
       expect(await tableOf(cluster.front, jobId)).toEqual(expected);
@@ -175,7 +175,7 @@ export function describeSweeps(work: SharedWork): void {
     test.runIf(IS_SOAK)(
       'begins again when its own worker is killed, and nothing of the first attempt counts',
       async () => {
-        const { jobId, own } = await held('own');
+        const { jobId, own } = await startPausedSweep('own');
         await kill(workerAt(own));
         const again = await cluster.until(jobId, ({ attempt, status }) => attempt === 2 && status === 'running');
         expect(again).toMatchObject({ crashes: 0, losses: 1 });

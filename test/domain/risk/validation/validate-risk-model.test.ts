@@ -62,11 +62,11 @@ describe('forecasts', () => {
   test('of a day do not change with what comes after it', () => {
     const cut = 80;
     const changed = returns.map((row, s) => (s > cut ? row.map((value) => -3 * value) : row));
-    const until = <T extends { readonly day: number }>(days: readonly T[]) =>
+    const selectBefore = <T extends { readonly day: number }>(days: readonly T[]) =>
       days.filter(({ day }) => day <= 15_000 + cut + 2 * (cut / 5));
-    const known = until(forecastsOf(returns));
+    const known = selectBefore(forecastsOf(returns));
     expect(known).toHaveLength(9);
-    expect(until(forecastsOf(changed))).toEqual(known);
+    expect(selectBefore(forecastsOf(changed))).toEqual(known);
     expect(forecastsOf(changed)).not.toEqual(forecastsOf(returns));
   });
 

@@ -11,7 +11,7 @@ export type Values = Map<string, number | null>;
 
 export const values = (universe: readonly string[], of: (name: string) => number | null): Values =>
   new Map(universe.map((name) => [name, of(name)]));
-export const within = (all: Values, passes: (value: number) => boolean, include = false) =>
+export const selectBy = (all: Values, passes: (value: number) => boolean, include = false) =>
   [...all].filter(([, value]) => (value === null ? include : passes(value))).map(([name]) => name);
 export function grouped(names: readonly string[], groupOf: (name: string) => unknown): string[][] {
   const groups = [...new Set(names.map(groupOf))];

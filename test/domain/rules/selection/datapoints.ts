@@ -1,5 +1,5 @@
 import { mean, median, listRankedNames, zScores } from '../slow-market.js';
-import { values, within, grouped, computeByGroup, part, type Case } from './case.js';
+import { values, selectBy, grouped, computeByGroup, part, type Case } from './case.js';
 
 /** Rules by the value of a datapoint, by group and by score. */
 export const DATAPOINTS: Case[] = [
@@ -7,7 +7,7 @@ export const DATAPOINTS: Case[] = [
     type: 'RangeFilter',
     params: { field: 'SCORE', minimum: -0.5, maximum: 1, inclusive: false },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.latest('SCORE', name, t)),
         (value) => value > -0.5 && value < 1,
       ),
@@ -16,7 +16,7 @@ export const DATAPOINTS: Case[] = [
     type: 'RangeFilter',
     params: { field: 'SCORE', minimum: -0.5, maximum: 1 },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.latest('SCORE', name, t)),
         (value) => value >= -0.5 && value <= 1,
       ),
@@ -25,7 +25,7 @@ export const DATAPOINTS: Case[] = [
     type: 'RangeFilter',
     params: { field: 'DIVIDEND_YIELD', minimum: 0.001, maximum: 0.02 },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.latest('DIVIDEND_YIELD', name, t)),
         (value) => value >= 0.001 && value <= 0.02,
       ),
@@ -34,7 +34,7 @@ export const DATAPOINTS: Case[] = [
     type: 'MarketCapFilter',
     params: { minimum: 5e8, maximum: 4e9 },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t)),
         (value) => value >= 5e8 && value <= 4e9,
       ),
@@ -43,7 +43,7 @@ export const DATAPOINTS: Case[] = [
     type: 'MarketCapFilter',
     params: { minimum: 1e9, free_float: false },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.latest('MARKET_CAP', name, t)),
         (value) => value >= 1e9,
       ),
@@ -52,7 +52,7 @@ export const DATAPOINTS: Case[] = [
     type: 'LiquidityFilter',
     params: { minimum: 4e7 },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.over('VALUE_TRADED', name, t, 60, median)),
         (value) => value >= 4e7,
       ),
@@ -61,7 +61,7 @@ export const DATAPOINTS: Case[] = [
     type: 'LiquidityFilter',
     params: { minimum: 4e7, window: 25, statistic: 'mean' },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.over('VALUE_TRADED', name, t, 25, mean)),
         (value) => value >= 4e7,
       ),
@@ -70,7 +70,7 @@ export const DATAPOINTS: Case[] = [
     type: 'PriceFilter',
     params: { minimum: 20, maximum: 150 },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.latest('CLOSE', name, t)),
         (value) => value >= 20 && value <= 150,
       ),
@@ -79,7 +79,7 @@ export const DATAPOINTS: Case[] = [
     type: 'FreeFloatFilter',
     params: { minimum: 0.5 },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.latest('FREE_FLOAT', name, t)),
         (value) => value >= 0.5,
       ),
@@ -88,7 +88,7 @@ export const DATAPOINTS: Case[] = [
     type: 'SeasoningFilter',
     params: { sessions: 100 },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.latest('AGE', name, t)),
         (value) => value >= 100,
       ),
@@ -103,7 +103,7 @@ export const DATAPOINTS: Case[] = [
     type: 'VolatilityFilter',
     params: { window: 60, maximum: 0.35, minimum: 0.1 },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.volatility(name, t, 60)),
         (value) => value >= 0.1 && value <= 0.35,
       ),
@@ -112,7 +112,7 @@ export const DATAPOINTS: Case[] = [
     type: 'MomentumFilter',
     params: { window: 120, skip: 10, minimum: -0.05 },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.momentum(name, t, 120, 10)),
         (value) => value >= -0.05,
       ),
@@ -121,7 +121,7 @@ export const DATAPOINTS: Case[] = [
     type: 'DividendFilter',
     params: { minimum_yield: 0.005, minimum_years: 1 },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.latest('DIVIDEND_YIELD', name, t)),
         (value) => value >= 0.005,
       ).filter((name) => slow.paidInYears(name, t, 1)),

@@ -1,5 +1,5 @@
 import { mean, median, listRankedNames } from '../slow-market.js';
-import { values, within, computeByGroup, part, type Case } from './case.js';
+import { values, selectBy, computeByGroup, part, type Case } from './case.js';
 
 /** Rules by expression, list and rank. */
 export const RANKS: Case[] = [
@@ -57,7 +57,7 @@ export const RANKS: Case[] = [
     type: 'FieldFilter',
     params: { field: 'SCORE', comparison: 'gt', value: 0.5 },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.latest('SCORE', name, t)),
         (value) => value > 0.5,
       ),
@@ -66,7 +66,7 @@ export const RANKS: Case[] = [
     type: 'FieldFilter',
     params: { field: 'SCORE', comparison: 'ne', value: 0.5, missing: 'include' },
     keeps: (slow, universe, t) =>
-      within(
+      selectBy(
         values(universe, (name) => slow.latest('SCORE', name, t)),
         (value) => value !== 0.5,
         true,

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { IndexCollection, IndexDeletion, RuleTypes, SavedIndex } from '#contract/indices/definition.js';
-import { service, document, child, refused, findings, ask } from './set-up.js';
+import { service, document, child, requestRefusal, findings, ask } from './set-up.js';
 
 export function describeDefinitions(): void {
   describe('before any data store is served', () => {
     test('definitions can be stored and read, and previews say what is missing', async () => {
       await service.ok('POST', '/indices', document('EARLY'));
-      expect(await refused('POST', '/indices/EARLY/preview', {})).toMatchObject({
+      expect(await requestRefusal('POST', '/indices/EARLY/preview', {})).toMatchObject({
         status: 503,
         code: 'NO_DATA_SOURCE',
       });
@@ -45,23 +45,23 @@ export function describeDefinitions(): void {
 
     test('PUT creates when there is nothing, and never under another id', async () => {
       expect((await service.ask('PUT', '/indices/MADE', document('MADE'))).status).toBe(200);
-      expect(await refused('PUT', '/indices/MADE', document('OTHER'))).toMatchObject({
+      expect(await requestRefusal('PUT', '/indices/MADE', document('OTHER'))).toMatchObject({
         status: 422,
         code: 'ID_MISMATCH',
       });
-      expect(await refused('GET', '/indices/OTHER')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+      expect(await requestRefusal('GET', '/indices/OTHER')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
     });
 
     test('POST on a taken id is refused with a finding and changes nothing', async () => {
       await service.ok('PUT', '/indices/TAKEN', document('TAKEN'));
-      const error = await refused('POST', '/indices', document('TAKEN', { name: 'New' }));
+      const error = await requestRefusal('POST', '/indices', document('TAKEN', { name: 'New' }));
       expect(error).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
       expect(findings(error)).toEqual(['DUPLICATE_ID id']);
       expect(await service.ok('GET', '/indices/TAKEN')).toMatchObject({ name: 'Index TAKEN' });
     });
 
     test('words of the routes are no ids, and a method their route lacks is 405', async () => {
-      expect(findings(await refused('POST', '/indices', document('preview')))).toEqual(['BAD_IDENTIFIER id']);
+      expect(findings(await requestRefusal('POST', '/indices', document('preview')))).toEqual(['BAD_IDENTIFIER id']);
       const answer = await ask('GET', '/indices/preview', undefined, {});
       expect(answer.status).toBe(405);
       expect(answer.headers.get('allow')).toContain('POST');
@@ -75,7 +75,7 @@ export function describeDefinitions(): void {
         ['PUT', '/indices/NOCAL'],
         ['POST', '/indices/validate'],
       ] as const) {
-        const error = await refused(method, path, rest);
+        const error = await requestRefusal(method, path, rest);
         expect(error).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
         expect(findings(error)).toEqual(['REQUIRED calendar']);
       }
@@ -127,7 +127,7 @@ export function describeDefinitions(): void {
         ['GRAND', 'SON-A'],
       ] as const)
         await service.ok('POST', '/indices', child(id, source));
-      expect(findings(await refused('PUT', '/indices/SON-A', child('SON-A', 'SON-B')))).toEqual([
+      expect(findings(await requestRefusal('PUT', '/indices/SON-A', child('SON-A', 'SON-B')))).toEqual([
         'IMMUTABLE_FIELD derivation.source_index_id',
       ]);
       const { deleted } = await service.ok<IndexDeletion>('DELETE', '/indices/FAMILY');
@@ -138,16 +138,16 @@ export function describeDefinitions(): void {
         ['SON-B', 'FAMILY'],
       ]);
       expect((await service.ask('GET', '/indices/GRAND')).status).toBe(404);
-      expect(await refused('DELETE', '/indices/FAMILY')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+      expect(await requestRefusal('DELETE', '/indices/FAMILY')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
     });
 
     test('a derived index keeps its source, also when rules are to take the place of the derivation', async () => {
       for (const id of ['FIRST', 'SECOND']) await service.ok('POST', '/indices', document(id));
       await service.ok('POST', '/indices', child('FOLLOWS', 'FIRST'));
-      expect(findings(await refused('PUT', '/indices/FOLLOWS', document('FOLLOWS')))).toEqual([
+      expect(findings(await requestRefusal('PUT', '/indices/FOLLOWS', document('FOLLOWS')))).toEqual([
         'IMMUTABLE_FIELD derivation.source_index_id',
       ]);
-      expect(findings(await refused('PUT', '/indices/FOLLOWS', child('FOLLOWS', 'SECOND')))).toEqual([
+      expect(findings(await requestRefusal('PUT', '/indices/FOLLOWS', child('FOLLOWS', 'SECOND')))).toEqual([
         'IMMUTABLE_FIELD derivation.source_index_id',
       ]);
       expect((await service.ask('GET', '/indices/FOLLOWS')).body).toMatchObject({

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { StoredRuns } from '#contract/analytics/runs.js';
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import { service, CLOSES, SHARES, document, refused } from './set-up.js';
+import { service, CLOSES, SHARES, document, requestRefusal } from './set-up.js';
 
 export function describeExplanations(): void {
   describe('explanations', () => {
@@ -99,34 +99,39 @@ export function describeExplanations(): void {
       const { runs } = await service.ok<StoredRuns>('GET', '/analytics/RUN-FEW/runs');
       const run = runs[0]!.run_id;
       const request = { as_of: '2024-01-08' };
-      const told = async (which: { run_id?: string }) => ({
+      const readExplanations = async (which: { run_id?: string }) => ({
         ...(await service.ok<PreviewResponse>('POST', '/indices/RUN-FEW/preview', { ...request, ...which })),
         why: await service.ok<IndexExplanation>(
           'GET',
           `/indices/RUN-FEW/explain/B?${new URLSearchParams({ ...request, ...which })}`,
         ),
       });
-      const before = await told({});
+      const before = await readExplanations({});
       await service.ok('PUT', '/indices/RUN-ALL', { ...all, ...document('RUN-ALL', {}, top(2)) });
       await service.ok('PUT', '/indices/RUN-FEW', { ...few, ...document('RUN-FEW', {}, top(1)) });
-      const now = await told({});
+      const now = await readExplanations({});
       const sizes = ({ assets, weights }: PreviewResponse) => [assets.length, Object.keys(weights).length];
       expect([sizes(before), sizes(now)]).toEqual([
         [4, 3],
         [2, 1],
       ]);
-      expect(await told({ run_id: run })).toEqual(before);
+      expect(await readExplanations({ run_id: run })).toEqual(before);
       for (const path of ['explain/B?run_id=0123456789abcdef', 'explain/B?run_id=newest'])
-        expect((await refused('GET', `/indices/RUN-FEW/${path}`)).status).toBe(path.endsWith('newest') ? 422 : 404);
+        expect((await requestRefusal('GET', `/indices/RUN-FEW/${path}`)).status).toBe(
+          path.endsWith('newest') ? 422 : 404,
+        );
     });
 
     test('dates before the index, and names the store does not hold, are refused', async () => {
-      expect(await refused('GET', '/indices/WHY/explain/A?as_of=2023-12-01')).toMatchObject({ status: 422 });
-      expect(await refused('GET', '/indices/WHY/explain/NOBODY')).toMatchObject({
+      expect(await requestRefusal('GET', '/indices/WHY/explain/A?as_of=2023-12-01')).toMatchObject({ status: 422 });
+      expect(await requestRefusal('GET', '/indices/WHY/explain/NOBODY')).toMatchObject({
         status: 404,
         code: 'IDENTIFIER_NOT_FOUND',
       });
-      expect(await refused('GET', '/indices/NONE/explain/A')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+      expect(await requestRefusal('GET', '/indices/NONE/explain/A')).toMatchObject({
+        status: 404,
+        code: 'INDEX_NOT_FOUND',
+      });
     });
   });
 }

@@ -3,7 +3,7 @@ import type { DatapointEvaluation } from '#contract/indices/datapoints.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { SavedIndex } from '#contract/indices/definition.js';
 import type { RuleTypes } from '#contract/indices/definition.js';
-import { CLOSES, document, findings, refused, service, SHARES } from './set-up.js';
+import { CLOSES, document, findings, requestRefusal, service, SHARES } from './set-up.js';
 
 export function describeExpressions(): void {
   describe('expressions', () => {
@@ -56,11 +56,13 @@ export function describeExpressions(): void {
         expect((await evaluate({ expression })).valid).toBe(false);
       expect((await evaluate({ expression: { node: 'nothing' } })).valid).toBe(false);
       expect(
-        await refused('POST', '/indices/datapoints/evaluate', { expression: 'CLOSE', colour: 'red' }),
+        await requestRefusal('POST', '/indices/datapoints/evaluate', { expression: 'CLOSE', colour: 'red' }),
       ).toMatchObject({
         status: 422,
       });
-      expect(await refused('POST', '/indices/datapoints/evaluate', { expression: 7 })).toMatchObject({ status: 422 });
+      expect(await requestRefusal('POST', '/indices/datapoints/evaluate', { expression: 7 })).toMatchObject({
+        status: 422,
+      });
     });
 
     test('functions of a decision have no values outside of one', async () => {
@@ -108,10 +110,12 @@ export function describeExpressions(): void {
         {},
         { weighting: { type: 'FieldWeight', params: { field: 'weight_in("ASKING")' } } },
       );
-      const error = await refused('PUT', '/indices/ASKED', loop);
+      const error = await requestRefusal('PUT', '/indices/ASKED', loop);
       expect(findings(error)).toEqual(['CIRCULAR_REFERENCE pipeline.weighting.params.field']);
       await service.ok('DELETE', '/indices/ASKED');
-      expect(await refused('POST', '/indices/ASKING/preview', { as_of: '2024-01-03' })).toMatchObject({ status: 422 });
+      expect(await requestRefusal('POST', '/indices/ASKING/preview', { as_of: '2024-01-03' })).toMatchObject({
+        status: 422,
+      });
       await service.ok('DELETE', '/indices/ASKING');
     });
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { SavedIndex } from '#contract/indices/definition.js';
-import { service, golden, document, refused, findings } from './set-up.js';
+import { service, golden, document, requestRefusal, findings } from './set-up.js';
 
 export function describePreviews(): void {
   describe('previews', () => {
@@ -124,7 +124,7 @@ export function describePreviews(): void {
       expect(await names({ kind: 'index', id: 'TWO' }, '2024-01-10')).toBe('CE');
       expect(
         findings(
-          await refused('POST', '/indices/preview', {
+          await requestRefusal('POST', '/indices/preview', {
             document: document('U', { universe: { kind: 'named', id: 'NONE' } }),
           }),
         ),
@@ -140,7 +140,7 @@ export function describePreviews(): void {
       expect(Math.min(...Object.values(floored.weights))).toBeCloseTo(0.1, 14);
       expect(
         findings(
-          await refused('POST', '/indices/preview', {
+          await requestRefusal('POST', '/indices/preview', {
             document: weighting({ group_caps: [{ field: 'SECTOR', cap: 0.3 }] }),
           }),
         ),
@@ -157,7 +157,7 @@ export function describePreviews(): void {
           path: 'pipeline.weighting.params.field',
         }),
       ]);
-      const error = await refused('POST', '/indices/LACKS/preview', {});
+      const error = await requestRefusal('POST', '/indices/LACKS/preview', {});
       expect([error.status, error.code, ...findings(error)]).toEqual([
         422,
         'VALIDATION_FAILED',
@@ -167,30 +167,30 @@ export function describePreviews(): void {
 
     test('an index of which no survivor has a weight is refused as empty', async () => {
       const body = document('EMPTY', {}, { weighting: { type: 'FixedWeight', params: { weights: { ZZ: 1 } } } });
-      expect(await refused('POST', '/indices/preview', { document: body })).toMatchObject({
+      expect(await requestRefusal('POST', '/indices/preview', { document: body })).toMatchObject({
         status: 422,
         code: 'EMPTY_INDEX',
       });
     });
 
     test('errors of a request are reported at their paths', async () => {
-      expect(findings(await refused('POST', '/indices/preview', { as_of: '2024-01-02' }))).toEqual([
+      expect(findings(await requestRefusal('POST', '/indices/preview', { as_of: '2024-01-02' }))).toEqual([
         'REQUIRED document',
       ]);
       expect(
-        findings(await refused('POST', '/indices/preview', { document: document('X'), as_of: '2024-02-30' })),
+        findings(await requestRefusal('POST', '/indices/preview', { document: document('X'), as_of: '2024-02-30' })),
       ).toEqual(['BAD_DATE as_of']);
-      expect(findings(await refused('POST', '/indices/preview', { document: document('X'), when: 1 }))).toEqual([
+      expect(findings(await requestRefusal('POST', '/indices/preview', { document: document('X'), when: 1 }))).toEqual([
         'UNKNOWN_FIELD when',
       ]);
       expect(
-        findings(await refused('POST', '/indices/preview', { document: document('X', { base_value: 0 }) })),
+        findings(await requestRefusal('POST', '/indices/preview', { document: document('X', { base_value: 0 }) })),
       ).toEqual(['OUT_OF_RANGE base_value']);
-      expect(await refused('POST', '/indices/NOBODY/preview', {})).toMatchObject({
+      expect(await requestRefusal('POST', '/indices/NOBODY/preview', {})).toMatchObject({
         status: 404,
         code: 'INDEX_NOT_FOUND',
       });
-      expect(findings(await refused('POST', '/indices/GOLD/preview', { asof: '2024-01-02' }))).toEqual([
+      expect(findings(await requestRefusal('POST', '/indices/GOLD/preview', { asof: '2024-01-02' }))).toEqual([
         'UNKNOWN_FIELD asof',
       ]);
     });

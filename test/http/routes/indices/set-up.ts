@@ -76,7 +76,7 @@ export const child = (id: string, source: string) => ({
   derivation: { source_index_id: source },
 });
 
-export const refused = async (method: string, path: string, body?: unknown) => {
+export const requestRefusal = async (method: string, path: string, body?: unknown) => {
   const answer = await service.ask<{ error: ErrorDetail }>(method, path, body);
   return { status: answer.status, ...answer.body.error };
 };

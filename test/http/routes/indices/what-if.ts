@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { WhatIfResponse } from '#contract/indices/what-if.js';
-import { service, document, refused, findings } from './set-up.js';
+import { service, document, requestRefusal, findings } from './set-up.js';
 
 /** A definition with every parameter that a methodology describes. */
 const DESCRIBED = document(
@@ -115,19 +115,23 @@ export function describeWhatIf(): void {
     });
 
     test('exactly one base and one change are needed, and the changed document must be valid', async () => {
-      expect(findings(await refused('POST', '/indices/whatif', { index_id: 'BASE' }))).toEqual(['REQUIRED patch']);
+      expect(findings(await requestRefusal('POST', '/indices/whatif', { index_id: 'BASE' }))).toEqual([
+        'REQUIRED patch',
+      ]);
       expect(
-        findings(await refused('POST', '/indices/whatif', { index_id: 'BASE', document: document('X'), patch: {} })),
+        findings(
+          await requestRefusal('POST', '/indices/whatif', { index_id: 'BASE', document: document('X'), patch: {} }),
+        ),
       ).toEqual(['REQUIRED index_id']);
       expect(
         findings(
-          await refused('POST', '/indices/whatif', {
+          await requestRefusal('POST', '/indices/whatif', {
             index_id: 'BASE',
             patch: { pipeline: { weighting: { cap: 7 } } },
           }),
         ),
       ).toEqual(['OUT_OF_RANGE pipeline.weighting.cap']);
-      expect(await refused('POST', '/indices/whatif', { index_id: 'NONE', patch: {} })).toMatchObject({
+      expect(await requestRefusal('POST', '/indices/whatif', { index_id: 'NONE', patch: {} })).toMatchObject({
         status: 404,
         code: 'INDEX_NOT_FOUND',
       });

@@ -64,11 +64,11 @@ describe('certified answers', () => {
       for (const point of [certified.point, off]) {
         const own = computeExactResiduals(program, point);
         const { primal, dual, gap } = rationalResiduals(program, point.x, point.rowMultipliers, point.boundMultipliers);
-        const near = (value: number, other: number) =>
+        const isTouching = (value: number, other: number) =>
           expect(Math.abs(value - other)).toBeLessThanOrEqual(ROUNDING * (1 + other));
-        near(own.primal, primal);
-        near(own.dual, dual);
-        near(Math.abs(own.gap), gap);
+        isTouching(own.primal, primal);
+        isTouching(own.dual, dual);
+        isTouching(Math.abs(own.gap), gap);
       }
     }
   });

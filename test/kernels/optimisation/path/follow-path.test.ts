@@ -44,7 +44,7 @@ function feasibleProgram(seed: number): Program | undefined {
 }
 
 /** Returns the programme with another last row, or with other bounds. */
-function moved(program: Program, random: () => number, all: boolean): Program {
+function moveProgram(program: Program, random: () => number, all: boolean): Program {
   const { count } = program.rows;
   const shift = Float64Array.from({ length: count }, (_, r) =>
     r === count - 1 || (all && r > 0) ? 0.1 * (random() - 0.5) : 0,
@@ -66,7 +66,7 @@ test('an optimum followed from another is that of the programme itself, with row
     const program = feasibleProgram(seed)!;
     const solver = createSolver(plainAlgebra);
     const first = solver.solve(program, { effort: 'quick' });
-    const next = moved(program, random, seed % 2 === 0);
+    const next = moveProgram(program, random, seed % 2 === 0);
     const cold = createSolver(plainAlgebra).solve(next, { effort: 'quick' });
     if (first.status !== 'solved' || cold.status !== 'solved') continue;
     tally.tried++;
@@ -142,7 +142,7 @@ test('a start that is no optimum, or of another shape, is not followed', () => {
   const program = feasibleProgram(3)!;
   const { point, state } = createSolver(plainAlgebra).solve(program);
   const factors = createPathFactors(plainAlgebra);
-  const next = moved(program, seeded(1), false);
+  const next = moveProgram(program, seeded(1), false);
   expect(
     followPath(
       next,

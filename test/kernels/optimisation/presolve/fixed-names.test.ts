@@ -59,8 +59,8 @@ test('the reduced programme has the same objective up to a constant, and the sam
       expect(whole.every((value, r) => isClose(program.rows[side][r]! - value, few.rows[side][r]! - part[r]!))).toBe(
         true,
       );
-    const left = (of: Program, x: Float64Array) => of.kinks.map((kink) => kink.limit! - sumKinks(kink, x));
-    expect(left(program, wholeA).every((slack, k) => isClose(slack, left(few, a)[k]!))).toBe(true);
+    const computeSlack = (of: Program, x: Float64Array) => of.kinks.map((kink) => kink.limit! - sumKinks(kink, x));
+    expect(computeSlack(program, wholeA).every((slack, k) => isClose(slack, computeSlack(few, a)[k]!))).toBe(true);
   }
   expect(reducedSome).toBeGreaterThan(100);
 });

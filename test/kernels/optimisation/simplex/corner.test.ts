@@ -114,15 +114,15 @@ describe('what the variance rises by at the largest expected return', () => {
 
   test('not reported where active rows repeat each other', () => {
     const { rows } = program;
-    const twice = (values: Float64Array) => Float64Array.of(...values, ...values);
+    const repeatValues = (values: Float64Array) => Float64Array.of(...values, ...values);
     const repeated = {
       ...program,
       rows: {
         count: 2,
-        coefficients: twice(rows.coefficients),
-        lower: twice(rows.lower),
-        upper: twice(rows.upper),
-        penalty: twice(rows.penalty),
+        coefficients: repeatValues(rows.coefficients),
+        lower: repeatValues(rows.lower),
+        upper: repeatValues(rows.upper),
+        penalty: repeatValues(rows.penalty),
       },
     };
     expect(computeCornerSlope(repeated, corner(repeated), means)).toBeUndefined();

@@ -27,13 +27,13 @@ export const files = (made: Readonly<Record<string, string | Uint8Array>>) => as
   return { isRead: read !== undefined, findings };
 };
 
-export const imported = (kind: 'xlsx' | 'csv' | 'csv.zip', bytes: Uint8Array) => async (): Promise<Outcome> => {
+export const importBytes = (kind: 'xlsx' | 'csv' | 'csv.zip', bytes: Uint8Array) => async (): Promise<Outcome> => {
   const problems = createProblems();
   const read = await readImport({ kind, bytes }, problems);
   return { isRead: read !== undefined, findings: problems.findings() };
 };
 
-export const changed = (bytes: Buffer, at: number, values: readonly number[]) => {
+export const changeBytes = (bytes: Buffer, at: number, values: readonly number[]) => {
   const copy = Buffer.from(bytes);
   copy.set(values, at);
   return copy;

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
-import { type Damage, type Outcome, folderFor, changed, filled } from './damage.js';
+import { type Damage, type Outcome, folderFor, changeBytes, filled } from './damage.js';
 import { GOOD } from './parquet.js';
 import { ROWS } from './damage.js';
 import { expect } from 'vitest';
@@ -55,7 +55,7 @@ export const SQLITE: readonly Damage[] = [
   [
     'another mark',
     ['UNREADABLE_FILE '],
-    database('sqlite', async () => changed(await sqliteFile(SQLITE_ROWS), 0, [0x58])),
+    database('sqlite', async () => changeBytes(await sqliteFile(SQLITE_ROWS), 0, [0x58])),
   ],
   [
     'half of it',
@@ -70,7 +70,7 @@ export const SQLITE: readonly Damage[] = [
   [
     'pages of a size that cannot be',
     ['UNREADABLE_FILE '],
-    database('sqlite', async () => changed(await sqliteFile(SQLITE_ROWS), 16, [0x00, 0x03])),
+    database('sqlite', async () => changeBytes(await sqliteFile(SQLITE_ROWS), 16, [0x00, 0x03])),
   ],
   [
     'an accompanying log with changes',

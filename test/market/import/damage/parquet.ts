@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { readFolder } from '../../store-folder.js';
-import { type Outcome, type Damage, folderFor, files, changed, filled, ROWS } from './damage.js';
+import { type Outcome, type Damage, folderFor, files, changeBytes, filled, ROWS } from './damage.js';
 
 /** Returns the rows of a query as a Parquet file of another writer, with some bytes changed. */
 const parquet =
@@ -71,12 +71,12 @@ export const PARQUET: readonly Damage[] = [
   [
     'a footer of two gigabytes',
     ['UNREADABLE_FILE market'],
-    parquet(ROWS, (bytes) => changed(bytes, bytes.length - 8, [0xff, 0xff, 0xff, 0x7f])),
+    parquet(ROWS, (bytes) => changeBytes(bytes, bytes.length - 8, [0xff, 0xff, 0xff, 0x7f])),
   ],
   [
     'a footer of no length',
     ['UNREADABLE_FILE market'],
-    parquet(ROWS, (bytes) => changed(bytes, bytes.length - 8, [0, 0, 0, 0])),
+    parquet(ROWS, (bytes) => changeBytes(bytes, bytes.length - 8, [0, 0, 0, 0])),
   ],
   [
     'a footer of zeros',
@@ -107,27 +107,27 @@ export const PARQUET: readonly Damage[] = [
   [
     'plain pages that are called compressed',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changed(bytes, codecOf(bytes, 'identifier') + 1, [0x02])),
+    createOwnParquet((bytes) => changeBytes(bytes, codecOf(bytes, 'identifier') + 1, [0x02])),
   ],
   [
     'a codec that nobody knows',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changed(bytes, codecOf(bytes, 'identifier') + 1, [0x5e])),
+    createOwnParquet((bytes) => changeBytes(bytes, codecOf(bytes, 'identifier') + 1, [0x5e])),
   ],
   [
     'a dictionary whose texts have no end',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changed(bytes, bytes.indexOf('NAME00') - 4, [0xff, 0xff, 0xff, 0x7f])),
+    createOwnParquet((bytes) => changeBytes(bytes, bytes.indexOf('NAME00') - 4, [0xff, 0xff, 0xff, 0x7f])),
   ],
   [
     'a dictionary that is not UTF-8',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changed(bytes, bytes.indexOf('NAME07'), [0xff, 0xfe])),
+    createOwnParquet((bytes) => changeBytes(bytes, bytes.indexOf('NAME07'), [0xff, 0xfe])),
   ],
   [
     'more rows in a group than there are',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changed(bytes, bytes.lastIndexOf(COUNT), MORE)),
+    createOwnParquet((bytes) => changeBytes(bytes, bytes.lastIndexOf(COUNT), MORE)),
   ],
   [
     'text, called Parquet',

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { type Damage, files, changed, HEAD, csv, MARKET, addTables } from './damage.js';
+import { type Damage, files, changeBytes, HEAD, csv, MARKET, addTables } from './damage.js';
 
 export const CSV: readonly Damage[] = [
   ['nothing in it', ['UNREADABLE_FILE market'], files({ 'market.csv': '' })],
@@ -97,7 +97,7 @@ export const CSV: readonly Damage[] = [
   ],
 ];
 
-const computeFlippedTail = (bytes: Buffer) => changed(bytes, bytes.length - 6, [bytes[bytes.length - 6]! ^ 0xff]);
+const computeFlippedTail = (bytes: Buffer) => changeBytes(bytes, bytes.length - 6, [bytes[bytes.length - 6]! ^ 0xff]);
 
 export const GZIP: readonly Damage[] = [
   ['nothing in it', ['UNREADABLE_FILE market'], files({ 'market.csv.gz': '' })],

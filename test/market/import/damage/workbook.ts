@@ -1,6 +1,6 @@
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
-import { type Damage, imported, MARKET } from './damage.js';
+import { type Damage, importBytes, MARKET } from './damage.js';
 
 const HEADER = ['identifier', 'date', 'CLOSE'];
 const CELLS =
@@ -36,23 +36,23 @@ function workbookParts({
 }
 const rowsOf = (rows: string) => `<worksheet><sheetData>${CELLS}${rows}</sheetData></worksheet>`;
 const workbook = (sheet: string, more: Partial<Parameters<typeof workbookParts>[0]> = {}) =>
-  imported('xlsx', writeZip(workbookParts({ sheet, ...more })));
+  importBytes('xlsx', writeZip(workbookParts({ sheet, ...more })));
 const sheetRows = (...rows: Parameters<typeof writeWorkbook>[0][number]['rows']) =>
-  imported('xlsx', writeWorkbook([{ name: 'market', rows: [HEADER, ...rows] }]));
+  importBytes('xlsx', writeWorkbook([{ name: 'market', rows: [HEADER, ...rows] }]));
 
 export const WORKBOOK: readonly Damage[] = [
-  ['nothing in it', ['UNREADABLE_FILE '], imported('xlsx', new Uint8Array(0))],
-  ['text, called a workbook', ['UNREADABLE_FILE '], imported('xlsx', Buffer.from(MARKET))],
+  ['nothing in it', ['UNREADABLE_FILE '], importBytes('xlsx', new Uint8Array(0))],
+  ['text, called a workbook', ['UNREADABLE_FILE '], importBytes('xlsx', Buffer.from(MARKET))],
   [
     'a workbook under a password, or of before 2007',
     ['UNREADABLE_FILE '],
-    imported('xlsx', Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(4000)])),
+    importBytes('xlsx', Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(4000)])),
   ],
-  ['a zip of something else', ['UNREADABLE_FILE '], imported('xlsx', writeZip([{ name: 'readme.txt', text: 'x' }]))],
+  ['a zip of something else', ['UNREADABLE_FILE '], importBytes('xlsx', writeZip([{ name: 'readme.txt', text: 'x' }]))],
   [
     'half of it',
     ['UNREADABLE_FILE '],
-    imported('xlsx', writeWorkbook([{ name: 'market', rows: [HEADER] }]).subarray(0, 500)),
+    importBytes('xlsx', writeWorkbook([{ name: 'market', rows: [HEADER] }]).subarray(0, 500)),
   ],
   ['a cell in column XFD', ['UNREADABLE_FILE market'], workbook(rowsOf('<row r="2"><c r="XFD2"><v>1</v></c></row>'))],
   [

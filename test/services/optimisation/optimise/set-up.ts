@@ -85,7 +85,7 @@ export async function optimised(constraints: unknown[], rest: object = {}): Prom
   return service.finished(body.job_id);
 }
 
-export async function solved(constraints: unknown[], rest: object = {}): Promise<OptimisationRunResult> {
+export async function requireSolution(constraints: unknown[], rest: object = {}): Promise<OptimisationRunResult> {
   const job = await optimised(constraints, rest);
   expect(job.error, JSON.stringify(job.error)).toBeNull();
   return job.result as OptimisationRunResult;

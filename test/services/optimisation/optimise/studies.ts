@@ -40,15 +40,15 @@ export function describeStudies(): void {
     });
 
     test('is refused as its runs are, with the path of the run', async () => {
-      const refused = async (runs: readonly object[]) => {
+      const requestRefusal = async (runs: readonly object[]) => {
         const { status, body } = await service.ask('POST', '/optimise/studies', { runs });
         return { status, text: JSON.stringify(body) };
       };
-      const wrong = await refused([ASKED, { ...ASKED, objective: 'least_of_all' }]);
+      const wrong = await requestRefusal([ASKED, { ...ASKED, objective: 'least_of_all' }]);
       expect(wrong).toEqual({ status: 422, text: expect.stringContaining('"runs[1].objective"') });
-      expect(await refused([{ ...ASKED, index_id: 'NOBODY' }])).toMatchObject({ status: 404 });
-      expect(await refused([{ ...ASKED, constraint_set_id: 'nothing' }])).toMatchObject({ status: 404 });
-      expect(await refused([])).toMatchObject({ status: 422 });
+      expect(await requestRefusal([{ ...ASKED, index_id: 'NOBODY' }])).toMatchObject({ status: 404 });
+      expect(await requestRefusal([{ ...ASKED, constraint_set_id: 'nothing' }])).toMatchObject({ status: 404 });
+      expect(await requestRefusal([])).toMatchObject({ status: 422 });
     });
   });
 }

@@ -8,7 +8,7 @@ import {
   computeByDefinition,
   computeWeightedVariance,
   service,
-  estimated,
+  estimateToEnd,
   view,
   codes,
   rawText,
@@ -19,7 +19,7 @@ export function describeEstimate(): void {
     const names = ['1398', '700', 'AAA', 'BBB'];
 
     test('is the matrix of the definitions, names ascending by code point', async () => {
-      const job = await estimated('core', { identifiers: ['BBB', '700', 'AAA', '1398', 'BBB'] });
+      const job = await estimateToEnd('core', { identifiers: ['BBB', '700', 'AAA', '1398', 'BBB'] });
       expect(job).toMatchObject({ job_id: 'risk:core', status: 'succeeded', progress: 1, error: null });
       const model = await view('core');
       expect(model.asset_ids).toEqual(names);
@@ -82,7 +82,7 @@ export function describeEstimate(): void {
     });
 
     test('of factors knows sectors and the history before its window for names that are listed, too', async () => {
-      await estimated('sectors', { identifiers: names, estimator: 'industries' });
+      await estimateToEnd('sectors', { identifiers: names, estimator: 'industries' });
       const { factor_model: sectors } = await view('sectors');
       expect(sectors!.factors.map(({ factor }) => factor)).toEqual(['MARKET', 'Banks', 'Media']);
       // The market is the mean of the sectors, here of all names: two are in each.
@@ -92,13 +92,13 @@ export function describeEstimate(): void {
       const mean = market.reduce((sum, value) => sum + value, 0) / market.length;
       const squares = market.reduce((sum, value) => sum + (value - mean) ** 2, 0);
       expect(sectors!.factors[0]!.volatility).toBeCloseTo(Math.sqrt((252 * squares) / (market.length - 1)), 12);
-      await estimated('styles', { identifiers: [...names, 'FLAT'], estimator: 'styles', start: DAYS[255] });
+      await estimateToEnd('styles', { identifiers: [...names, 'FLAT'], estimator: 'styles', start: DAYS[255] });
       const { factor_model: styles } = await view('styles');
       expect(styles!.factors.map(({ factor }) => factor)).toContain('MOMENTUM');
     });
 
     test('omits a late listing and reports it', async () => {
-      const job = await estimated('late', { identifiers: ['AAA', 'LATE', 'BBB'] });
+      const job = await estimateToEnd('late', { identifiers: ['AAA', 'LATE', 'BBB'] });
       expect(job.message).toContain('LATE (prices on');
       const model = await view('late');
       expect(model.asset_ids).toEqual(['AAA', 'BBB']);
@@ -106,7 +106,7 @@ export function describeEstimate(): void {
     });
 
     test('keeps a name that never moves, with correlation 0', async () => {
-      await estimated('flat', { identifiers: ['AAA', 'FLAT'], intensity: 0 });
+      await estimateToEnd('flat', { identifiers: ['AAA', 'FLAT'], intensity: 0 });
       const model = await view('flat');
       expect(model.volatilities['FLAT']).toBe(0);
       expect(model.correlation.data).toEqual([
@@ -121,7 +121,7 @@ export function describeEstimate(): void {
     });
 
     test('of one name is its variance, whatever the intensity', async () => {
-      await estimated('one', { identifiers: ['AAA'] });
+      await estimateToEnd('one', { identifiers: ['AAA'] });
       const model = await view('one');
       const expected = computeByDefinition(['AAA', 'BBB'])[0]![0]!;
       expect(Math.abs((model.covariance.data[0]![0] as number) / expected - 1)).toBeLessThanOrEqual(1e-12);
@@ -135,7 +135,7 @@ export function describeEstimate(): void {
     });
 
     test('of two equal securities is singular, with a finding', async () => {
-      await estimated('twins', { identifiers: ['AAA', 'TWIN'], intensity: 0 });
+      await estimateToEnd('twins', { identifiers: ['AAA', 'TWIN'], intensity: 0 });
       const model = await view('twins');
       const [[own, common], [, other]] = model.covariance.data as number[][] as [[number, number], [number, number]];
       expect([common, other]).toEqual([own, own]);
@@ -151,15 +151,15 @@ export function describeEstimate(): void {
     });
 
     test('loses two returns of every name for each hole of one', async () => {
-      await estimated('gaps', { identifiers: ['AAA', 'GAPS'] });
+      await estimateToEnd('gaps', { identifiers: ['AAA', 'GAPS'] });
       const holes = DAYS.filter((_, t) => isGap(t)).length;
       expect((await view('gaps')).diagnostics.observations).toBe(DAYS.length - 1 - 2 * holes);
     });
 
     test('takes twenty returns and not nineteen', async () => {
-      const job = await estimated('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[19] });
+      const job = await estimateToEnd('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[19] });
       expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
-      await estimated('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[20] });
+      await estimateToEnd('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[20] });
       expect((await view('short')).diagnostics.observations).toBe(20);
     });
 
@@ -180,13 +180,13 @@ export function describeEstimate(): void {
         code: 'NO_DATA_IN_RANGE',
         detail: { path: 'end', start: null, ...early, ...held },
       });
-      await estimated('short', { identifiers: ['AAA', 'BBB'] });
+      await estimateToEnd('short', { identifiers: ['AAA', 'BBB'] });
       expect(await service.refusal('POST', '/risk-models/short/validate', { start: '2031-01-02' })).toMatchObject({
         status: 422,
         code: 'NO_DATA_IN_RANGE',
       });
       // A range that overlaps the store is estimated, and its failure reports the available data.
-      const job = await estimated('never', { identifiers: ['AAA'], start: DAYS.at(-1), end: '2031-12-31' });
+      const job = await estimateToEnd('never', { identifiers: ['AAA'], start: DAYS.at(-1), end: '2031-12-31' });
       expect(job).toMatchObject({
         status: 'failed',
         error: { code: 'RISK_INSUFFICIENT_DATA', detail: { start: DAYS.at(-1), end: '2031-12-31', ...held } },
@@ -195,20 +195,20 @@ export function describeEstimate(): void {
     });
 
     test('reports settings that its estimator does not read, in the model as in the message', async () => {
-      const job = await estimated('idle', { identifiers: names, estimator: 'gerber', half_life: 60, lags: 3 });
+      const job = await estimateToEnd('idle', { identifiers: names, estimator: 'gerber', half_life: 60, lags: 3 });
       const { findings } = await view('idle');
       expect(findings.map(({ code, path, value }) => [code, path, value])).toEqual([
         ['NO_EFFECT', 'half_life', 60],
         ['NO_EFFECT', 'lags', 3],
       ]);
       for (const { message } of findings) expect(job.message).toContain(message);
-      await estimated('read', { identifiers: names, estimator: 'newey_west', half_life: 60, lags: 3 });
+      await estimateToEnd('read', { identifiers: names, estimator: 'newey_west', half_life: 60, lags: 3 });
       expect((await view('read')).findings).toEqual([]);
     });
 
     test('takes its window, its half-life and its method', async () => {
       const window = { identifiers: names, start: DAYS[50], end: DAYS[149] };
-      await estimated('window', { ...window, intensity: 0 });
+      await estimateToEnd('window', { ...window, intensity: 0 });
       const plain = await view('window');
       expect(plain).toMatchObject({
         start: DAYS[50],
@@ -217,13 +217,13 @@ export function describeEstimate(): void {
         observed_end: DAYS[149],
       });
       expect(plain.diagnostics.observations).toBe(99);
-      await estimated('window', { ...window, intensity: 0, half_life: 10 });
+      await estimateToEnd('window', { ...window, intensity: 0, half_life: 10 });
       const weighted = (await view('window')).covariance.data;
       const expected = computeWeightedVariance('AAA', [50, 149], 10);
       expect(Math.abs((weighted[names.indexOf('AAA')]![names.indexOf('AAA')] as number) / expected - 1)).toBeLessThan(
         1e-12,
       );
-      await estimated('window', { ...window, intensity_method: 'ledoit_wolf' });
+      await estimateToEnd('window', { ...window, intensity_method: 'ledoit_wolf' });
       const { intensity } = (await view('window')).diagnostics;
       expect(intensity! > 0 && intensity! < 1 && intensity !== 4 / 103).toBe(true);
     });
@@ -231,7 +231,7 @@ export function describeEstimate(): void {
     test.each(['shape', 'ledoit_wolf'])(
       'by a half-life that leaves all weight to one session is refused with both numbers, by %s',
       async (method) => {
-        const job = await estimated('brief', { identifiers: names, half_life: 0.05, intensity_method: method });
+        const job = await estimateToEnd('brief', { identifiers: names, half_life: 0.05, intensity_method: method });
         expect(job).toMatchObject({
           status: 'failed',
           error: { code: 'RISK_INSUFFICIENT_DATA', detail: { half_life: 0.05, weight_needed: 1e-4 } },
@@ -243,7 +243,7 @@ export function describeEstimate(): void {
     );
 
     test('prefers securities to an index and reports it', async () => {
-      const job = await estimated('both', { identifiers: ['AAA'], index_id: 'no-such-index' });
+      const job = await estimateToEnd('both', { identifiers: ['AAA'], index_id: 'no-such-index' });
       expect(job).toMatchObject({
         status: 'succeeded',
         message: `1 security, ${DAYS.length - 1} observations. Both identifiers and index_id were given; identifiers take precedence.`,
@@ -253,7 +253,7 @@ export function describeEstimate(): void {
 
     test('fails without enough returns and leaves the stored model as it was', async () => {
       const before = await view('core');
-      const job = await estimated('core', { identifiers: ['AAA'], start: DAYS[0], end: DAYS[19] });
+      const job = await estimateToEnd('core', { identifiers: ['AAA'], start: DAYS[0], end: DAYS[19] });
       expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
       expect(job.error?.message).toContain('Excluded: AAA (19 returns in the window; at least 20 are required).');
       expect(await view('core')).toEqual(before);
@@ -261,7 +261,7 @@ export function describeEstimate(): void {
 
     test('without a body asks again for what was asked before', async () => {
       const before = await view('core');
-      expect((await estimated('core')).status).toBe('succeeded');
+      expect((await estimateToEnd('core')).status).toBe('succeeded');
       expect(await view('core')).toEqual(before);
       expect(await service.refusal('POST', '/risk-models/unheard-of/estimate')).toMatchObject({
         status: 422,

@@ -99,7 +99,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-export async function estimated(modelId: string, body?: unknown): Promise<JobStatus> {
+export async function estimateToEnd(modelId: string, body?: unknown): Promise<JobStatus> {
   const { status, body: job } = await service.ask<JobStatus>('POST', `/risk-models/${modelId}/estimate`, body);
   expect(status, JSON.stringify(job)).toBe(202);
   return service.finished(job.job_id);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RiskValidationView } from '#contract/risk-validation.js';
 import type { JobStatus } from '#jobs/status.js';
-import { codes, DAYS, estimated, prices, service, view } from './set-up.js';
+import { codes, DAYS, estimateToEnd, prices, service, view } from './set-up.js';
 
 const NAMES = ['1398', '700', 'AAA', 'BBB'];
 
@@ -14,7 +14,7 @@ export function describeValidate(): void {
     };
 
     test('forecasts with the model of the returns up to each day, and compares it with the returns after it', async () => {
-      await estimated('four', { identifiers: NAMES });
+      await estimateToEnd('four', { identifiers: NAMES });
       const job = await validated('four', { sessions: 60, horizon: 10, eigenportfolios: 2 });
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded', job_id: 'validate:four' });
       const shown = job.result as RiskValidationView;
@@ -31,7 +31,7 @@ export function describeValidate(): void {
       const cell = (row: number, name: string) => data[row]![columns.indexOf(name)] as number;
       const row = 5;
       const t = DAYS.indexOf(String(index[row]));
-      await estimated('until', { identifiers: NAMES, start: DAYS[t - 60], end: DAYS[t] });
+      await estimateToEnd('until', { identifiers: NAMES, start: DAYS[t - 60], end: DAYS[t] });
       const { covariance } = await view('until');
       const variance = covariance.data.flat().reduce<number>((sum, value) => sum + Number(value) / 16, 0);
       expect(cell(row, 'equal_weight_forecast')).toBeCloseTo(Math.sqrt((variance * 10) / 252), 12);
@@ -45,7 +45,7 @@ export function describeValidate(): void {
     });
 
     test('of a model of an index has what the index held as a portfolio', async () => {
-      await estimated('held', { index_id: 'PAIR' });
+      await estimateToEnd('held', { index_id: 'PAIR' });
       const job = await validated('held', {
         sessions: 40,
         horizon: 10,

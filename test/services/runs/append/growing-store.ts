@@ -9,7 +9,7 @@ import {
   INDEX,
   REQUEST,
   service,
-  until,
+  cutMarket,
   put,
   grow,
   sessions,
@@ -29,7 +29,7 @@ export function describeGrowingStore(): void {
       let from = 420;
       // Some days, then the days to the end with a rebalance among them; the service is restarted in between.
       for (const rows of [424, 438]) {
-        await put(until(rows));
+        await put(cutMarket(rows));
         const extended = await backtest();
         expect([extended.extended_from, extended.full_run_reason]).toEqual([dateAt(from - 1), null]);
         const shown = await views();
@@ -52,17 +52,17 @@ export function describeGrowingStore(): void {
     });
 
     test('is extended repeatedly, and its first files are deleted with the last of them', async () => {
-      await put(until(410), { full: true });
+      await put(cutMarket(410), { full: true });
       await service.ask('DELETE', '/analytics/GROWS/record');
       await wholeRun();
       for (const rows of [411, 412, 413]) {
-        await put(until(rows));
+        await put(cutMarket(rows));
         expect(await backtest()).toMatchObject({ extended_from: dateAt(rows - 2), full_run_reason: null });
       }
       const shown = await views();
       await wholeRun();
       expect(shown).toEqual(await views());
-      await put(until(414));
+      await put(cutMarket(414));
       const before = artifacts(); // Including the earlier content of the store.
       expect(await backtest()).toMatchObject({ extended_from: dateAt(412) });
       const results = artifacts().filter((name) => !before.includes(name));
@@ -74,7 +74,7 @@ export function describeGrowingStore(): void {
     });
 
     test('is extended when new securities are held, and shows their earlier values', async () => {
-      await put(until(300), { full: true });
+      await put(cutMarket(300), { full: true });
       const risen = { id: 'risen', type: 'TopN', params: { field: 'MOMENTUM', count: 6 } };
       const document = {
         ...INDEX,
@@ -102,20 +102,20 @@ export function describeGrowingStore(): void {
       await wholeRun('HALF', {});
       let last: Body;
       for (const rows of [331, 438]) {
-        await put(until(rows));
+        await put(cutMarket(rows));
         last = await backtest('JOINS');
         expect(last.full_run_reason).toBeNull();
         expect((await backtest('HALF', {})).full_run_reason).toBeNull();
       }
       const joined = [...namesIn(last.rebalances)].filter((name) => !known.has(name));
       expect(joined.length).toBeGreaterThan(1);
-      const seen = async () => ({
+      const readViews = async () => ({
         ...(await views('JOINS')),
         half: await views('HALF'),
         assets: await Promise.all(joined.map((name) => text(`/analytics/JOINS/assets/${name}`))),
         rolling: await text('/analytics/JOINS/rolling'),
       });
-      const shown = await seen();
+      const shown = await readViews();
       expect((await service.ask<{ weights: unknown[] }>('GET', '/analytics/JOINS/weights')).body.weights).toHaveLength(
         6,
       );
@@ -126,18 +126,18 @@ export function describeGrowingStore(): void {
       }
       await wholeRun('JOINS');
       await wholeRun('HALF', {});
-      expect(shown).toEqual(await seen());
+      expect(shown).toEqual(await readViews());
     });
 
     test('is another one as soon as anything before has changed', async () => {
-      await put(until(420), { full: true });
+      await put(cutMarket(420), { full: true });
       await wholeRun();
-      const restated = until(422);
+      const restated = cutMarket(422);
       const close = restated.fields.get('CLOSE')!;
       close[200 * WHOLE.identifiers.length] = close[200 * WHOLE.identifiers.length]! * 1.01;
       await put(restated, { full: true });
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'history_changed' });
-      const late = until(423);
+      const late = cutMarket(423);
       const action = {
         ...late.actions.find(({ type }) => type === 'DIVIDEND')!,
         identifier: WHOLE.identifiers[1]!,
@@ -170,10 +170,10 @@ export function describeGrowingStore(): void {
     });
 
     test('is another one for another definition or request, unless the end alone lies later', async () => {
-      await put(until(420), { full: true });
+      await put(cutMarket(420), { full: true });
       await wholeRun();
       expect(await backtest()).toMatchObject({ full_run_reason: 'no_new_session' });
-      await put(until(421));
+      await put(cutMarket(421));
       expect(await backtest('GROWS', { ...REQUEST, transaction_cost_bps: 11 })).toMatchObject({
         full_run_reason: 'request_changed',
       });

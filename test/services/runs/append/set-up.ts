@@ -49,7 +49,7 @@ let folder: string;
 export let sessions = 420;
 
 /** The market after a number of sessions. */
-export function until(rows: number): MarketContent {
+export function cutMarket(rows: number): MarketContent {
   const names = WHOLE.identifiers.length;
   const last = WHOLE.dates[rows - 1]!;
   return {
@@ -70,7 +70,7 @@ export async function put(content: MarketContent, body: object = {}): Promise<vo
 }
 
 /** Adds the next session. */
-export const grow = (): Promise<void> => put(until(sessions + 1));
+export const grow = (): Promise<void> => put(cutMarket(sessions + 1));
 
 // Bodies are whatever the service answers.
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -124,7 +124,7 @@ export const artifacts = (): string[] => readdirSync(join(service.root, 'home', 
 beforeAll(async () => {
   service = await runService();
   folder = join(service.root, 'desk');
-  await writeMarket(folder, until(sessions), () => {});
+  await writeMarket(folder, cutMarket(sessions), () => {});
   expect(
     (
       await service.ask('POST', '/data/stores', {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../../../soak.js';
-import { DEFINITION, service, until, put, backtest, wholeRun, text, numbers } from './set-up.js';
+import { DEFINITION, service, cutMarket, put, backtest, wholeRun, text, numbers } from './set-up.js';
 
 const DEFINITIONS = {
   '/strategies/TILT': {
@@ -30,14 +30,14 @@ const STEPS = IS_SOAK ? [401, 413, 437] : [413, 437];
 export function describeStrategies(): void {
   describe('strategies and a derived index', () => {
     test('are extended, a strategy also over its separate rebalances', async () => {
-      await put(until(400), { full: true });
+      await put(cutMarket(400), { full: true });
       for (const [path, body] of Object.entries(DEFINITIONS))
         expect((await service.ask('PUT', path, body)).status, path).toBe(200);
       const ids = ['TILT', 'MONTHS', 'CHILD'] as const;
       const seen: Record<(typeof ids)[number], unknown[]> = { TILT: [], MONTHS: [], CHILD: [] };
       for (const id of ids) await wholeRun(id, {});
       for (const rows of STEPS) {
-        await put(until(rows));
+        await put(cutMarket(rows));
         for (const id of ids) {
           const result = await backtest(id, {});
           const shown = await text(`/analytics/${id}/record`);

@@ -166,16 +166,16 @@ export function describeLayout(): void {
         limit: 5000,
         frame: { index: rows.map((_, i) => i), columns: ['Text'], data: rows },
       };
-      const refused = (): unknown =>
+      const renderTooLong = (): unknown =>
         render({ template: parse([long], { size: 'LETTER', orientation: 'landscape', margin: 144 }) });
-      expect(refused).toThrow(
+      expect(renderTooLong).toThrow(
         expect.objectContaining({ name: 'Refusal', message: expect.stringContaining('more than 200 pages') as string }),
       );
     });
 
     test('a report can be stopped while it is drawn', () => {
       const stop = new Error('stopped');
-      const drawn = (): unknown =>
+      const drawReport = (): unknown =>
         renderReport({
           template: createBuiltInTemplate('TEARSHEET-A4', 'SAMPLE'),
           figures: new Map([['SAMPLE', sample.figures]]),
@@ -186,7 +186,7 @@ export function describeLayout(): void {
             if (fraction >= 0.5) throw stop;
           },
         });
-      expect(drawn).toThrow(stop);
+      expect(drawReport).toThrow(stop);
     });
   });
 }

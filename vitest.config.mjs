@@ -93,8 +93,9 @@ const kind = (name, settings) => ({
 
 export default defineConfig({
   test: {
-    // One more than cores, because many files wait for processes, disks and time limits.
-    maxWorkers: availableParallelism() + 1,
+    // Two more than cores: files wait for processes, disks and time limits for almost half of their time, so one more left
+    // a fifth of two cores idle.
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/run-folder.mjs',
     projects: [

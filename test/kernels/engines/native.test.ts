@@ -3,13 +3,13 @@ import { createArena } from '#kernels/engines/arena.js';
 import { testBits } from '#kernels/engines/kernel-bits.js';
 import { createKernelImports } from '#kernels/engines/kernel-imports.js';
 import { kernelModule } from '#kernels/engines/kernel-module.js';
-import { nativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
+import { openNativeKernels } from '#kernels/engines/native-kernels.js';
 import { openNativeEngine } from '#kernels/engines/native.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { expectEqual } from '../../equal.js';
 import { FEWER_ORDERS, testAgreement } from './agreement.js';
-import { problems, hashSolution } from './native-problems.js';
+import { hashSolution, problems, setsHere } from './native-problems.js';
 import { randomDefinite, randomPanel, randomSymmetric } from './random-matrices.js';
 
 const arena = createArena();
@@ -20,15 +20,6 @@ test('the kernels of WebAssembly have the bits that native kernels are tested fo
 });
 
 const sets = setsHere();
-
-function setsHere() {
-  try {
-    return nativeSets();
-  } catch (failure) {
-    console.log(`Native kernels are not tested here: ${(failure as Error).message}`);
-    return [];
-  }
-}
 
 for (const set of ['avx512', 'avx2', 'neon'] as const)
   if (!sets.includes(set)) console.log(`Native kernels of ${set} are not tested in this process: it has none.`);

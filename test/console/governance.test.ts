@@ -181,6 +181,11 @@ describe.skipIf('why' in tried)('pages of governance', () => {
   });
 
   test('the extract of the audit log has the entries of the range', async () => {
+    await follow(page, '/console/governance');
+    await page
+      .getByRole('list', { name: 'Registers' })
+      .getByRole('link', { name: /^Clients 1 / })
+      .waitFor();
     const today = new Date().toISOString().slice(0, 10);
     await follow(page, `/console/governance/audit?from=${today}`);
     await page.getByRole('row', { name: /created client ACME/ }).waitFor();
@@ -188,7 +193,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     const lines = file.toString().trim().split('\n');
     expect(lines.some((line) => line.includes('"kind":"client"') && line.includes('"ACME"'))).toBe(true);
     await follow(page, '/console/governance/audit?from=2020-01-01&to=2020-01-31');
-    await page.getByText('No entry in this range.').waitFor();
+    await page.getByRole('heading', { name: 'No entry in this range' }).waitFor();
     expect(desk.complaints).toEqual([]);
   });
 });

@@ -36,6 +36,15 @@ describe('states of indices', () => {
     expect(statesOf({ state: 'waiting', step: 'deliver' })).toEqual(['A done', 'B done']);
   });
 
+  test('are blocked since an earlier day, while this one waits for its prices', () => {
+    const late = { date: second, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
+    const states = indexStates(day({ ...late, held: [held('B', 'CHECK_FAILED')] }), ['A', 'B']);
+    expect(states.map(({ index, state, reason }) => [index, state, reason])).toEqual([
+      ['B', 'blocked', `Since ${first}: no price`],
+      ['A', 'waiting', late.reason],
+    ]);
+  });
+
   test('that wait for a second person are not blocked', () => {
     const awaited = { state: 'blocked', step: 'publish', held: [held('B', 'APPROVAL_REQUIRED')] };
     expect(statesOf(awaited)).toEqual(['B awaited', 'A done']);

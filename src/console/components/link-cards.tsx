@@ -5,6 +5,8 @@ import './link-cards.css';
 export interface LinkCard {
   readonly icon: IconName;
   readonly title: string;
+  /** Number of what is behind it. */
+  readonly figure?: ComponentChildren;
   readonly text: ComponentChildren;
   readonly address: string;
 }
@@ -13,11 +15,13 @@ export interface LinkCard {
 export function LinkCards({ label, cards }: { readonly label: string; readonly cards: readonly LinkCard[] }) {
   return (
     <ul class="link-cards" aria-label={label}>
-      {cards.map(({ icon, title, text, address }) => (
+      {cards.map(({ icon, title, figure, text, address }) => (
         <li key={title}>
           <a href={address}>
             <Icon name={icon} />
-            <strong>{title}</strong>
+            <strong>
+              {title} {figure !== undefined && <span class="link-figure">{figure}</span>}
+            </strong>
             <span class="quiet">{text}</span>
           </a>
         </li>

@@ -14,6 +14,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { momentFigure } from '../../words/dates.js';
 import { count, NONE } from '../../words/numbers.js';
+import { BatchOutcome } from './batch-outcome.js';
 import { NewBatch } from './new-batch.js';
 import '../designer/designer.css';
 
@@ -84,6 +85,15 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     of: (job: JobStatus) => requestOf(job).accounts,
     write: count,
   }),
+  {
+    id: 'outcome',
+    title: 'Median tracking error',
+    help: 'Annual, over the solved accounts',
+    width: 176,
+    priority: 3,
+    value: () => null,
+    show: (job) => <BatchOutcome job={job} />,
+  },
 ];
 
 function Batches({ jobs }: { readonly jobs: readonly JobStatus[] }) {

@@ -93,7 +93,7 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
           value:
             warnings === null ? NONE : <a href={`${storeAddress(served!.store_id)}?tab=doubts`}>{count(warnings)}</a>,
           kind: warnings !== null && warnings > 0 ? 'down' : '',
-          note: 'found by its audit',
+          note: audit.isLoading ? 'audit in progress' : 'found by its audit',
         },
         { term: 'Size', value: bytes(size), note: 'of all stores' },
       ]}

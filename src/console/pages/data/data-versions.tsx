@@ -8,7 +8,6 @@ import { Badge } from '../../components/badge.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
-import { WrittenTable } from '../../components/versions/change-table.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
@@ -27,7 +26,7 @@ export function DataVersions({ store: { store_id: id, active: isServed } }: { re
   return (
     <Answered resource={list} what="the versions of the data">
       {({ versions, total }) => {
-        const open = versions.find(({ version }) => String(version) === parameter('version'));
+        const open = versions.find(({ version }) => String(version) === parameter('version')) ?? versions[0];
         return (
           <>
             <Table
@@ -45,11 +44,7 @@ export function DataVersions({ store: { store_id: id, active: isServed } }: { re
                 The newest {count(versions.length)} of {count(total)}.
               </p>
             )}
-            {open === undefined ? (
-              <p class="quiet">Select a version to see the values it changed.</p>
-            ) : (
-              <Difference id={id} version={open} isServed={isServed} />
-            )}
+            {open !== undefined && <Difference id={id} version={open} isServed={isServed} />}
           </>
         );
       }}
@@ -64,7 +59,7 @@ interface DifferenceProps {
 }
 
 /** Renders the changes of a version against the previous one. */
-function Difference({ id, version: { version, note }, isServed }: DifferenceProps) {
+function Difference({ id, version: { version, note, rows_added: added }, isServed }: DifferenceProps) {
   const isCompared = isServed && version > 1;
   const difference = useResource(isCompared ? `data difference ${id} ${version}` : null, (signal) =>
     service.value.call('diffDataVersions', {
@@ -83,7 +78,7 @@ function Difference({ id, version: { version, note }, isServed }: DifferenceProp
   return (
     <Section title={`Version ${version}`} aside={version > 1 && `since version ${version - 1}`}>
       {note !== null && <p>{note}</p>}
-      {version === 1 && <p class="quiet">This is the first version.</p>}
+      {version === 1 && <p class="quiet">The first version: {countValues(added, 'row')} were read.</p>}
       {version > 1 && !isServed && <p class="quiet">Serve the store to compare values.</p>}
       <Answered resource={difference} what="the values that changed">
         {({ cells, changes, appended }) => (
@@ -95,24 +90,13 @@ function Difference({ id, version: { version, note }, isServed }: DifferenceProp
                 ` Appended: ${countValues(appended.sessions, 'session')}, ${appended.start} to ${appended.end}.`}
             </p>
             {changes.length > 0 && (
-              <WrittenTable
-                label="Values that changed"
-                heads={['Security', 'Date', 'Field', 'Before', 'After', 'Table', 'Why']}
-              >
-                {changes.map((cell) => (
-                  <tr key={`${cell.table} ${cell.identifier} ${cell.date} ${cell.field}`}>
-                    <th scope="row">{cell.identifier}</th>
-                    <td class="whole">{cell.date ?? 'always'}</td>
-                    <td>{cell.field}</td>
-                    <td>{cell.before === null ? '–' : String(cell.before)}</td>
-                    <td>{cell.after === null ? '–' : String(cell.after)}</td>
-                    <td>{cell.table.replaceAll('_', ' ')}</td>
-                    <td>
-                      <Overridden override={overrideOf(cell)} />
-                    </td>
-                  </tr>
-                ))}
-              </WrittenTable>
+              <Table
+                label="values that changed"
+                columns={cellColumns(overrideOf)}
+                rows={changes}
+                keyOf={({ table, identifier, date, field }) => `${table} ${identifier} ${date} ${field}`}
+                height={420}
+              />
             )}
           </>
         )}
@@ -121,13 +105,36 @@ function Difference({ id, version: { version, note }, isServed }: DifferenceProp
   );
 }
 
-/** Renders the price override that a changed value comes from. */
-function Overridden({ override }: { readonly override: PriceOverrides['overrides'][number] | undefined }) {
+type Override = PriceOverrides['overrides'][number];
+
+const valueText = (value: Cell['before']): string | null => (value === null ? null : String(value));
+
+/** @param overrideOf returns the price override that a changed value comes from */
+const cellColumns = (overrideOf: (cell: Cell) => Override | undefined): readonly Column<Cell>[] => [
+  { id: 'security', title: 'Security', width: 84, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'date', title: 'Date', width: 104, value: ({ date }) => date ?? 'always' },
+  { id: 'field', title: 'Field', width: 96, priority: 2, value: ({ field }) => field },
+  { id: 'before', title: 'Before', width: 76, align: 'right', value: ({ before }) => valueText(before) },
+  { id: 'after', title: 'After', width: 76, align: 'right', value: ({ after }) => valueText(after) },
+  { id: 'table', title: 'Table', width: 96, priority: 4, value: ({ table }) => table.replaceAll('_', ' ') },
+  {
+    id: 'why',
+    title: 'Why',
+    width: 160,
+    grow: 3,
+    priority: 3,
+    value: (cell) => overrideOf(cell)?.reason ?? null,
+    show: (cell) => <Overridden override={overrideOf(cell)} />,
+  },
+];
+
+function Overridden({ override }: { readonly override: Override | undefined }) {
   if (override === undefined) return <>–</>;
+  const { author, reason } = override;
   return (
-    <>
-      <Badge kind="info">override</Badge> {override.author}: {override.reason}
-    </>
+    <span title={`${author}: ${reason}`}>
+      <Badge kind="info">override</Badge> {author}: {reason}
+    </span>
   );
 }
 

@@ -11,6 +11,8 @@ import type { PageProps } from '../../state/page-props.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { governanceAddress } from '../../words/addresses.js';
+import { moment } from '../../words/dates.js';
+import { count } from '../../words/numbers.js';
 import { DocumentPage } from './document-page.js';
 import { FAMILIES } from './documents.js';
 import type { Register } from './register.js';
@@ -55,12 +57,25 @@ const ICONS: Readonly<Record<Part, IconName>> = {
   audit: 'key',
 };
 
+/** Registers whose entries are counted: few requests read them. */
+const COUNTED: ReadonlySet<Part> = new Set(['clients', 'procedures', 'judgements']);
+
 const CARDS: readonly LinkCard[] = (Object.keys(REGISTERS) as Part[]).map((part) => ({
   icon: ICONS[part],
   title: REGISTERS[part].title,
-  text: REGISTERS[part].help,
+  ...(COUNTED.has(part) ? { figure: <Entries part={part} /> } : {}),
+  text: REGISTERS[part].brief,
   address: governanceAddress(part),
 }));
+
+const NO_RANGE = { from: '', to: '' };
+
+/** Renders the number of entries of a register. */
+function Entries({ part }: { readonly part: Part }) {
+  const register: Register<unknown> = REGISTERS[part];
+  const rows = useResource(`register ${part}`, (signal) => register.read(NO_RANGE, signal), { isLater: true });
+  return <>{rows.data === undefined ? '' : count(rows.data.length)}</>;
+}
 
 function Overview() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
@@ -96,4 +111,14 @@ const COLUMNS: readonly Column<IndexCollection['indices'][number]>[] = [
   { id: 'id', title: 'Index', width: 120, grow: 1, value: ({ id }) => id },
   { id: 'name', title: 'Name', width: 160, grow: 3, value: ({ name }) => name },
   { id: 'kind', title: 'Kind', width: 96, priority: 2, value: ({ kind }) => kind },
+  { id: 'calendar', title: 'Calendar', width: 90, priority: 4, value: ({ calendar }) => calendar },
+  { id: 'base', title: 'Base date', width: 104, priority: 4, value: (row) => row.base_date },
+  {
+    id: 'run',
+    title: 'Latest run',
+    width: 166,
+    priority: 3,
+    value: (row) => row.run_at,
+    show: (row) => moment(row.run_at),
+  },
 ];

@@ -1,4 +1,5 @@
 import { Select } from '../../components/choice.js';
+import { EmptyState } from '../../components/empty-state.js';
 import { Facts } from '../../components/facts.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { MayNot } from '../../components/may-not.js';
@@ -80,6 +81,7 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
       {(all) => {
         const row = all.find((one) => keyOf(one) === open);
         const kind = parameter('kind');
+        if (all.length === 0) return <EmptyState title={empty[0]}>{empty[1]}</EmptyState>;
         return (
           <>
             {groupOf !== undefined && all.length > 0 && <Kinds kinds={all.map(groupOf)} chosen={kind} />}
@@ -92,7 +94,7 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
               searchIn={searchIn}
               sort={sort}
               height={620}
-              empty={empty}
+              empty={`${empty[0]}.`}
               openKey={open}
               {...(addressOf === undefined
                 ? { onOpen: (one: R) => setParameters({ entry: keyOf(one) }) }

@@ -13,6 +13,8 @@ export interface Register<R> {
   readonly title: string;
   /** A sentence about its contents. */
   readonly help: string;
+  /** Its contents in a few words, for the overview. */
+  readonly brief: string;
   /** Page of the guide. */
   readonly guide: string;
   /** The noun for a row, in the title of its panel. */
@@ -21,7 +23,8 @@ export interface Register<R> {
   readonly label: string;
   readonly columns: readonly Column<R>[];
   readonly sort: Sort;
-  readonly empty: string;
+  /** Shown without rows: that there are none, and a sentence. */
+  readonly empty: readonly [title: string, text: string];
   /** Kind of a row, by which the table can be filtered. */
   groupOf?(row: R): string;
   keyOf(row: R): string;

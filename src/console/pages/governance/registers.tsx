@@ -12,6 +12,7 @@ import { approvalAddress, governanceAddress, indexAddress, scheduleAddress } fro
 import { moment } from '../../words/dates.js';
 import { count, decimal, NONE } from '../../words/numbers.js';
 import { checkWords } from '../schedules/step-words.js';
+import { LatestDelivery } from './latest-delivery.js';
 import { collected, type Range, type Register } from './register.js';
 
 const add = (part: string, text: string) => (
@@ -27,8 +28,9 @@ const clients: Register<Client> = {
   title: 'Clients',
   help: 'Who receives files: the indices and tables that each is entitled to, and where they are delivered.',
   guide: 'clients',
+  brief: 'Receivers of files, with their entitlements and targets.',
   label: 'clients',
-  empty: 'No client yet. Files of a schedule are delivered to clients that are entitled to them.',
+  empty: ['No client yet', 'Files of a schedule are delivered to clients that are entitled to them.'],
   sort: { column: 'id', direction: 'asc' },
   read: async (_, signal) => (await service.value.call('listClients', { signal })).clients,
   keyOf: ({ client_id: id }) => id,
@@ -60,7 +62,16 @@ const clients: Register<Client> = {
       width: 140,
       grow: 2,
       priority: 4,
-      value: ({ targets }) => targets.map(({ name, type }) => `${name} (${type})`).join(', '),
+      value: ({ targets }) => targets.map(({ name, type }) => `${name} (${type})`).join(', ') || 'none',
+    },
+    {
+      id: 'latest',
+      title: 'Latest delivery',
+      help: 'Latest session of which the client has files, with their state',
+      width: 176,
+      priority: 3,
+      value: () => null,
+      show: ({ client_id: id }) => <LatestDelivery client={id} />,
     },
   ],
 };
@@ -69,8 +80,9 @@ const procedures: Register<Procedure> = {
   title: 'Procedures',
   help: 'Documents of the administrator, such as cessation or complaints. Benchmark statements contain those of their index.',
   guide: 'governance',
+  brief: 'Documents of the administrator, such as cessation or complaints.',
   label: 'procedures',
-  empty: 'No procedure yet.',
+  empty: ['No procedure yet', 'The procedures of an index are part of its benchmark statement.'],
   sort: { column: 'id', direction: 'asc' },
   read: async (_, signal) => (await service.value.call('listProcedures', { signal })).procedures,
   keyOf: ({ procedure_id: id }) => id,
@@ -102,9 +114,10 @@ const errors: Register<PublishedError> = {
   title: 'Register of errors',
   help: 'Differences between published closes and later runs: each restatement, and each difference that an error policy announced or left.',
   guide: 'governance',
+  brief: 'Restatements, and differences that were announced or left.',
   noun: 'Error',
   label: 'errors in published closes',
-  empty: 'No error: no published close differs from a later run.',
+  empty: ['No error', 'No published close differs from a later run.'],
   sort: { column: 'at', direction: 'desc' },
   async read(_, signal) {
     const { indices } = await service.value.call('listIndices', { signal });
@@ -116,8 +129,8 @@ const errors: Register<PublishedError> = {
   keyOf: ({ index_id: index, seq }) => `${index} ${seq}`,
   searchIn: ({ index_id: index, decision, reason }) => `${index} ${decision} ${reason}`,
   columns: [
-    { id: 'at', title: 'Decided', width: 176, priority: 3, value: ({ at }) => at, show: ({ at }) => moment(at) },
-    { id: 'index', title: 'Index', width: 110, grow: 1, value: (row) => row.index_id },
+    { id: 'at', title: 'Decided', width: 166, value: ({ at }) => at, show: ({ at }) => moment(at) },
+    { id: 'index', title: 'Index', width: 90, ideal: 110, grow: 1, value: (row) => row.index_id },
     {
       id: 'decision',
       title: 'Decision',
@@ -174,9 +187,10 @@ const judgements: Register<Judgement> = {
   title: 'Expert judgements',
   help: 'Decisions of people about the days of schedules, with their reasons: findings that were accepted, days that were skipped or performed again.',
   guide: 'governance',
+  brief: 'Decisions of people about days of schedules, with their reasons.',
   noun: 'Judgement',
   label: 'judgements',
-  empty: 'No judgement yet.',
+  empty: ['No judgement yet', 'Accepted findings and skipped days are recorded here, with their reasons.'],
   sort: { column: 'at', direction: 'desc' },
   async read(_, signal) {
     const { schedules } = await service.value.call('listSchedules', { signal });
@@ -189,17 +203,17 @@ const judgements: Register<Judgement> = {
   searchIn: ({ schedule_id: schedule, date, author, check, index_id: index, identifier, reason }) =>
     `${schedule} ${date} ${author} ${check ?? ''} ${index ?? ''} ${identifier ?? ''} ${reason ?? ''}`,
   columns: [
-    { id: 'at', title: 'Decided', width: 176, priority: 3, value: ({ at }) => at, show: ({ at }) => moment(at) },
-    { id: 'author', title: 'Author', width: 84, value: ({ author }) => author },
-    { id: 'action', title: 'Decision', width: 140, value: ({ action }) => DECISION_WORDS[action] },
-    { id: 'schedule', title: 'Schedule', width: 100, priority: 5, value: (row) => row.schedule_id },
-    { id: 'date', title: 'Session', width: 104, value: ({ date }) => date },
-    { id: 'index', title: 'Index', width: 100, priority: 4, value: (row) => row.index_id },
+    { id: 'at', title: 'Decided', width: 166, priority: 3, value: ({ at }) => at, show: ({ at }) => moment(at) },
+    { id: 'author', title: 'Author', width: 76, value: ({ author }) => author },
+    { id: 'action', title: 'Decision', width: 136, value: ({ action }) => DECISION_WORDS[action] },
+    { id: 'schedule', title: 'Schedule', width: 84, priority: 4, value: (row) => row.schedule_id },
+    { id: 'date', title: 'Session', width: 100, value: ({ date }) => date },
+    { id: 'index', title: 'Index', width: 84, priority: 4, value: (row) => row.index_id },
     { id: 'check', title: 'Check', width: 130, priority: 5, value: ({ check }) => check && checkWords(check) },
     {
       id: 'reason',
       title: 'Reason',
-      width: 140,
+      width: 110,
       grow: 3,
       priority: 2,
       value: ({ reason }) => reason,
@@ -251,8 +265,9 @@ const audit: Register<AuditEntry> = {
   title: 'Audit log',
   help: `Each write of a document and each publication, in a signed chain of hashes. The page lists up to ${count(LISTED_MAX)} entries of the range; the extract contains all of them.`,
   guide: 'governance',
+  brief: 'Each write and each publication, in a signed chain of hashes.',
   label: 'audit log',
-  empty: 'No entry in this range.',
+  empty: ['No entry in this range', 'Choose other dates.'],
   sort: { column: 'seq', direction: 'desc' },
   hasRange: true,
   scope: 'audit',
@@ -265,11 +280,11 @@ const audit: Register<AuditEntry> = {
   actions: (range) => <Button onClick={() => void attempt(() => saveExtract(range))}>Download the extract</Button>,
   columns: [
     numeric({ id: 'seq', title: 'No.', width: 72, priority: 3, of: ({ seq }) => seq, write: count }),
-    { id: 'at', title: 'Time', width: 176, priority: 2, value: ({ at }) => at, show: ({ at }) => moment(at) },
-    { id: 'author', title: 'Author', width: 68, ideal: 96, value: ({ author }) => author },
-    { id: 'action', title: 'Action', width: 76, ideal: 96, value: ({ action }) => action },
+    { id: 'at', title: 'Time', width: 166, value: ({ at }) => at, show: ({ at }) => moment(at) },
+    { id: 'author', title: 'Author', width: 68, ideal: 96, priority: 2, value: ({ author }) => author },
+    { id: 'action', title: 'Action', width: 76, ideal: 96, priority: 2, value: ({ action }) => action },
     { id: 'kind', title: 'Document', width: 100, ideal: 116, value: ({ kind }) => kindText(kind) },
-    { id: 'id', title: 'Id', width: 90, ideal: 120, grow: 2, value: ({ kind, id }) => idText(kind, id) },
+    { id: 'id', title: 'Id', width: 88, ideal: 120, grow: 2, value: ({ kind, id }) => idText(kind, id) },
     { id: 'version', title: 'Version', width: 76, align: 'right', priority: 5, value: ({ version }) => version },
     { id: 'note', title: 'Note', width: 120, grow: 3, priority: 4, value: ({ note }) => note ?? '' },
   ],

@@ -13,6 +13,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { pluginAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
+import { countValues } from '../../words/numbers.js';
 
 /** Datapoints, selection rules and weightings that users write as JavaScript. */
 export function PluginsPage() {
@@ -78,7 +79,19 @@ const KINDS: readonly LinkCard[] = [
 
 const COLUMNS: readonly Column<Plugin>[] = [
   { id: 'id', title: 'Id', width: 140, grow: 1, value: (row) => row.plugin_id },
-  { id: 'name', title: 'Title', width: 140, grow: 2, priority: 2, value: ({ name }) => name },
+  {
+    id: 'name',
+    title: 'Title',
+    width: 140,
+    grow: 3,
+    priority: 2,
+    value: ({ name }) => name,
+    show: ({ name, description }) => (
+      <span title={description ?? ''}>
+        {name} <span class="quiet">{description}</span>
+      </span>
+    ),
+  },
   { id: 'kind', title: 'Kind', width: 96, value: ({ kind }) => kind },
   {
     id: 'inputs',
@@ -86,7 +99,22 @@ const COLUMNS: readonly Column<Plugin>[] = [
     width: 160,
     grow: 2,
     priority: 4,
-    value: ({ inputs }) => Object.keys(inputs).join(', '),
+    value: ({ inputs }) =>
+      Object.entries(inputs)
+        .map(([name, { sessions }]) => `${name}, ${countValues(sessions, 'session')}`)
+        .join('; '),
+  },
+  {
+    id: 'parameters',
+    title: 'Parameters',
+    help: 'With their defaults',
+    width: 120,
+    grow: 1,
+    priority: 5,
+    value: ({ parameters }) =>
+      Object.entries(parameters)
+        .map(([name, { default: value }]) => `${name} ${String(value)}`)
+        .join(', ') || 'none',
   },
   {
     id: 'at',

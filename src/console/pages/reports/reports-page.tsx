@@ -227,13 +227,12 @@ function BuiltIn({ id }: { readonly id: string }) {
       <a href={addressOf('/console/reports/templates/new', { from: id, index: parameter('index') })}>
         <Thumbnail blocks={template.data?.blocks ?? []} isWide={template.data?.page.orientation === 'landscape'} />
         <span>
-          <strong>{id}</strong>
-          <span>
-            <Badge>built in</Badge>
+          <span class="template-name">
+            <strong>{id}</strong> <Badge>built in</Badge>
           </span>
           {template.data !== undefined && (
             <>
-              <span class="quiet">{template.data.name}, of the run of an index</span>
+              <span class="quiet">{template.data.name}</span>
               <span class="quiet">{extentOf(template.data)}</span>
             </>
           )}

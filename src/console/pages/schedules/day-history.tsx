@@ -44,6 +44,14 @@ export function DayHistory({
       <div class="day-history" tabIndex={0} role="region" aria-label="History of indices by session">
         <table>
           <thead>
+            <tr class="day-months" aria-hidden="true">
+              <td />
+              {monthsOf(shown).map(({ month, sessions }) => (
+                <td key={month} colSpan={sessions}>
+                  {month}
+                </td>
+              ))}
+            </tr>
             <tr>
               <th scope="col">Index</th>
               {shown.map(({ date }) => (
@@ -72,6 +80,15 @@ export function DayHistory({
       </div>
     </Section>
   );
+}
+
+/** Months of the sessions, each with the number of its columns. */
+function monthsOf(
+  days: readonly ScheduleDaySummary[],
+): readonly { readonly month: string; readonly sessions: number }[] {
+  const counts = new Map<string, number>();
+  for (const { date } of days) counts.set(date.slice(0, 7), (counts.get(date.slice(0, 7)) ?? 0) + 1);
+  return [...counts].map(([month, sessions]) => ({ month, sessions }));
 }
 
 function State({ date, cell: { text, kind, reason } }: { readonly date: string; readonly cell: Cell }) {

@@ -6,7 +6,7 @@ import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { addressOf } from '../../state/place.js';
+import { addQuery, addressOf } from '../../state/place.js';
 import { governanceAddress, indexAddress } from '../../words/addresses.js';
 import { duration, moment } from '../../words/dates.js';
 import { count, countValues } from '../../words/numbers.js';
@@ -87,6 +87,7 @@ function Records({ schedule, date }: { readonly schedule: string; readonly date:
 }
 
 function Described({ day }: { readonly day: ScheduleDay }) {
+  const earlier = heldSince(day);
   return (
     <Facts
       facts={[
@@ -94,6 +95,7 @@ function Described({ day }: { readonly day: ScheduleDay }) {
         // Reasons of indices are next to them.
         ['Reason', ownReason(day)],
         ['Held back', day.held.length === 0 ? null : countValues(day.held.length, 'index', 'indices')],
+        ['Held back since', earlier.length === 0 ? null : <DayLinks dates={earlier} />],
         ['Due', moment(day.due_at)],
         ['Ended', day.finished_at === null ? null : moment(day.finished_at)],
         ['Next attempt', day.next_attempt_at === null ? null : moment(day.next_attempt_at)],
@@ -103,6 +105,21 @@ function Described({ day }: { readonly day: ScheduleDay }) {
     />
   );
 }
+
+/** Earlier days that hold indices back, in order. */
+const heldSince = ({ date, held }: ScheduleDay): readonly string[] =>
+  [...new Set(held.map(({ since }) => since).filter((since) => since < date))].toSorted();
+
+/** Renders links to other days. */
+const DayLinks = ({ dates }: { readonly dates: readonly string[] }) => (
+  <span class="schedule-indices">
+    {dates.map((date) => (
+      <a key={date} href={addQuery({ day: date })}>
+        {date}
+      </a>
+    ))}
+  </span>
+);
 
 const StateBadge = ({ text, kind }: ShownState) => <Badge kind={kind}>{text}</Badge>;
 

@@ -3,7 +3,7 @@ import type { HeldIndex, ScheduleDay, ScheduleDaySummary } from '#clients/typesc
 /** Kinds of badges. */
 type Kind = 'plain' | 'good' | 'warning' | 'bad' | 'info';
 
-type Day = Pick<ScheduleDaySummary, 'state' | 'reason' | 'held'>;
+type Day = Pick<ScheduleDaySummary, 'date' | 'state' | 'reason' | 'held'>;
 
 /** Kinds of badges by the state of a day. */
 const DAY_KINDS: Readonly<Record<ScheduleDay['state'], Kind>> = {
@@ -31,7 +31,7 @@ export const ownReason = ({ reason, held }: Pick<Day, 'reason' | 'held'>): strin
   reason === null || held.some((index) => reason.includes(index.reason)) ? null : reason;
 
 /** State of a day: one whose indices only wait for approval is not blocked. Indices may be held back since an earlier day. */
-export const shownDay = ({ state, reason, held }: Day): ShownState =>
+export const shownDay = ({ state, reason, held }: Omit<Day, 'date'>): ShownState =>
   (state === 'blocked' || state === 'waiting') &&
   held.length > 0 &&
   held.every(isAwaited) &&
@@ -40,7 +40,7 @@ export const shownDay = ({ state, reason, held }: Day): ShownState =>
     : { text: state, kind: DAY_KINDS[state] };
 
 /** Returns true for a day that needs a decision about its figures. */
-export const isBlocked = (day: Day): boolean => day.state === 'blocked' && shownDay(day) !== AWAITED;
+export const isBlocked = (day: Omit<Day, 'date'>): boolean => day.state === 'blocked' && shownDay(day) !== AWAITED;
 
 /** State of an index on a day. */
 export interface IndexState {
@@ -64,6 +64,16 @@ const ORDER = Object.keys(INDEX_STATES);
 export const openStep = ({ steps }: ScheduleDay): ScheduleDay['steps'][number] | undefined =>
   steps.find(({ state }) => state !== 'done');
 
+/** An index that an earlier day holds back waits for a decision about that day, whatever this day waits for. */
+function heldState(index: HeldIndex, { date, state }: Pick<Day, 'date' | 'state'>): IndexState['state'] {
+  if (isAwaited(index)) return 'awaited';
+  const isOwn = index.since === date || index.code === 'STORE_UNAVAILABLE';
+  return state === 'waiting' && isOwn ? 'waiting' : 'blocked';
+}
+
+const heldReason = ({ since, reason }: HeldIndex, { date }: Pick<Day, 'date'>): string =>
+  since < date ? `Since ${since}: ${reason}` : reason;
+
 /** States of the indices of a day: held ones with their reasons first, then those that wait, then the others. */
 export function indexStates(
   day: Day & Pick<ScheduleDaySummary, 'step'>,
@@ -76,8 +86,7 @@ export function indexStates(
   const states = indices.map((index): IndexState => {
     const found = held.get(index);
     if (found !== undefined) {
-      const state = isAwaited(found) ? 'awaited' : day.state === 'waiting' ? 'waiting' : 'blocked';
-      return { index, state, step: found.step, reason: found.reason };
+      return { index, state: heldState(found, day), step: found.step, reason: heldReason(found, day) };
     }
     if (!isOpen) return { index, state: 'done', step: '', reason: '' };
     return { index, state: 'waiting', step: day.step ?? '', reason: day.reason ?? message };

@@ -29,6 +29,28 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
   });
   afterAll(() => desk?.close());
 
+  test('numbers are never cut: their columns grow', async () => {
+    const { page, service } = desk;
+    // Figures are outlines, not dashes, until they are known.
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route('**/analytics/summaries', (route) => held.then(() => route.continue()));
+    await page.goto(service.url());
+    await page.getByRole('heading', { name: 'Served market' }).waitFor();
+    const row = page.getByRole('row', { name: /^CORE/ });
+    await row.locator('.skeleton').first().waitFor();
+    expect(await row.getByText('–').count()).toBe(0);
+    answer();
+    await row.getByText('up to date').waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
+    const cut = await page
+      .locator('.table-cell.right')
+      .evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).length);
+    expect(cut).toBe(0);
+  });
+
   test('a failed job is retried from its row, and its panel has the log of both attempts', async () => {
     const { page, service } = desk;
     const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
@@ -139,6 +161,7 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     });
     await save.click();
     await page.getByText('The changes of XNYS are saved and apply at once.').waitFor();
+    await eventually(() => page.evaluate('document.activeElement.tagName')).toBe('H1'); // The button is disabled.
     await eventually(readClosures).toEqual([{ date, session: 'closed', reason: 'Storm; notice of the exchange.' }]);
     const changes = page.getByRole('table', { name: 'recorded changes' });
     await changes.getByRole('row', { name: /closed – Storm; notice of the exchange/ }).waitFor();

@@ -153,7 +153,11 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByText('must be a time of day, HH:MM, as 18:30').first().waitFor();
     const focused = () => page.evaluate('document.activeElement.innerText');
     await eventually(focused).toContain('must be a time of day'); // The disabled button had the focus.
-    await page.getByLabel('Begins at *').fill('18:15');
+    // The reason has the label of the field, and leads to it.
+    await page.getByText('Begins at must be a time of day').first().waitFor();
+    await page.getByRole('button', { name: 'Go to Begins at' }).click();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText('18:15');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.waitForURL('**/console/schedules/evening');
     await page.getByText('Run → Check → Publish → Write files').waitFor();

@@ -64,6 +64,8 @@ export function describeData(desk: () => Desk): void {
     await page.getByText('This replaces').waitFor();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
+    // The pressed button is gone; the focus is on the heading.
+    await eventually(() => page.evaluate('document.activeElement.textContent')).toBe('Imported');
     const { body } = await service.ask<DataStore>('GET', '/data/stores/desk-prices');
     expect(body).toMatchObject({ active: true, identifiers: 3, rows: { market: 3 * DAYS.length, reference: 1 } });
     expect(complaints).toEqual([]);

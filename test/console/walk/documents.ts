@@ -165,10 +165,8 @@ export function describeDocuments(desk: () => Desk): void {
     };
     await write('function compute({ close }) {\n  return close.map((v) => ;\n}');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page
-      .getByText(/The source threw SyntaxError/)
-      .first()
-      .waitFor();
+    await page.getByRole('button', { name: 'Go to Source' }).waitFor();
+    await eventually(() => page.getByText(/The source threw SyntaxError/).count()).toBe(1);
     expect(await page.locator('.cm-lintRange-error').textContent()).toBe('  return close.map((v) => ;');
     const values = page.getByRole('region', { name: 'Values' });
     await write('function compute({ close }) {\n  return close.map((v) => v * missing);\n}');

@@ -10,6 +10,7 @@ import type {
 import { downloaded, eventually, follow, wholeName, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 import { typeFormulas } from './formulas.js';
+import { combineUniverses } from './universes.js';
 
 /** An index designed, edited by two, run, and looked at. */
 export function describeIndices(desk: () => Desk): void {
@@ -31,7 +32,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Kind').selectOption('watchlist');
     await page.getByText('Universe, Watchlist is required').first().waitFor();
     await page.getByRole('link', { name: 'New watchlist' }).waitFor();
-    await page.getByLabel('Kind').selectOption('all');
+    await combineUniverses(page);
     await page.getByLabel('Add a rule').selectOption('TopN');
     await page.getByText('The parameter count is required.').first().waitFor();
     await page.getByLabel('Count *').fill('30');

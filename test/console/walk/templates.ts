@@ -23,10 +23,11 @@ export function describeTemplates(desk: () => Desk): void {
     await rated.waitFor({ state: 'detached' });
     await calm.getByRole('link', { name: 'Use' }).click();
     await page.getByText('This index requires LOW-VOLATILITY-PARENT.').waitFor();
+    expect(await page.getByText('error', { exact: true }).count()).toBe(0);
     await page.getByRole('button', { name: 'Store LOW-VOLATILITY-PARENT' }).click();
     await page.getByText('This index requires').waitFor({ state: 'detached' });
-    // The pressed button is gone; the focus is on the page.
-    await eventually(() => page.evaluate('document.activeElement.id')).toBe('main');
+    // The pressed button is gone; the focus is on the heading.
+    await eventually(() => page.evaluate('document.activeElement.tagName')).toBe('H1');
     await page.getByRole('button', { name: 'Save the index' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
     const stored = await Promise.all(['', '-PARENT'].map((end) => service.ask('GET', `/indices/LOW-VOLATILITY${end}`)));

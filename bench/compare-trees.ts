@@ -117,7 +117,7 @@ function questionsOf(): readonly Question[] {
  * is repeated without a change writes nothing and verifies the stored files.
  */
 function jobQuestions(): readonly Question[] {
-  const job = (what: string, requests: number, id: string, path: string, body: unknown): Question => ({
+  const createJob = (what: string, requests: number, id: string, path: string, body: unknown): Question => ({
     what: `jobs: ${what}`,
     requests,
     atOnce: 1,
@@ -129,7 +129,7 @@ function jobQuestions(): readonly Question[] {
   const costs = Array.from({ length: 24 }, (_, bps) => bps);
   const sweep = { sweep_id: 'SWEEP', index_id: 'BIG', grid: { '/request/transaction_cost_bps': costs } };
   const ofChanged = (frequency: 'quarterly' | 'monthly'): Question => {
-    const backtest = job('', 6, `backtest:${frequency}`, `/analytics/${frequency}/backtest`, {});
+    const backtest = createJob('', 6, `backtest:${frequency}`, `/analytics/${frequency}/backtest`, {});
     return {
       ...backtest,
       what: `jobs: a ${frequency} backtest, changed`,
@@ -149,9 +149,9 @@ function jobQuestions(): readonly Question[] {
   return [
     ofChanged('quarterly'),
     ofChanged('monthly'),
-    job('a backtest', 6, 'backtest:BIG', '/analytics/BIG/backtest', {}),
-    job('a risk model', 6, 'risk:MODEL', '/risk-models/MODEL/estimate', { index_id: 'BIG', start: '2010-01-04' }),
-    job('a sweep of 24', 1, 'sweep:SWEEP', '/analytics/sweeps', sweep),
+    createJob('a backtest', 6, 'backtest:BIG', '/analytics/BIG/backtest', {}),
+    createJob('a risk model', 6, 'risk:MODEL', '/risk-models/MODEL/estimate', { index_id: 'BIG', start: '2010-01-04' }),
+    createJob('a sweep of 24', 1, 'sweep:SWEEP', '/analytics/sweeps', sweep),
   ];
 }
 

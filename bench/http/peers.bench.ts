@@ -85,7 +85,7 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
   const ratios = ours.map(({ processor }, i) => processor / theirs[i]!.processor);
   const ratio = computeMedian(ratios);
   console.log(
-    `${work.name.padEnd(56)} ${cell(ours)}  ${cell(theirs)}  ${ratio.toFixed(2).padStart(5)}  ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}  ${verdict(work, ratio, ours)}`,
+    `${work.name.padEnd(56)} ${formatCell(ours)}  ${formatCell(theirs)}  ${ratio.toFixed(2).padStart(5)}  ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}  ${formatVerdict(work, ratio, ours)}`,
   );
 }
 
@@ -93,7 +93,7 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
  * Returns the limit of a ratio, and the goals of processor and clock, which hold on free cores; exceeded limits are
  * reported.
  */
-function verdict({ limit, goal }: Work, ratio: number, done: readonly Done[]): string {
+function formatVerdict({ limit, goal }: Work, ratio: number, done: readonly Done[]): string {
   const compareToLimit = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;
   return [
     ...(limit === null ? [] : [`ratio ${compareToLimit(limit, ratio)}`]),
@@ -120,7 +120,7 @@ function agree({ name, tolerance }: Work, ours: Done, theirs: Done): void {
   });
 }
 
-function cell(done: readonly Done[]): string {
+function formatCell(done: readonly Done[]): string {
   const figure = (of: 'processor' | 'wall'): string => medianOf(done, of).toFixed(0).padStart(6);
   return `${figure('processor')} (${figure('wall')})`;
 }

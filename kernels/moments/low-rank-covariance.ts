@@ -20,7 +20,7 @@ export interface Shrinkage {
   readonly target: ShrinkageTarget;
   /** Weight on the target in [0, 1]; null decides by the method. */
   readonly intensity: number | null;
-  /** `shape`: names / (names + observations). `ledoit_wolf`: from the data. */
+  /** `shape`: securities / (securities + observations). `ledoit_wolf`: from the data. */
   readonly method: 'shape' | 'ledoit_wolf';
   /** [observations] summing to 1; equal weights when absent. */
   readonly weights?: Float64Array;

@@ -16,7 +16,7 @@ export interface RollingGram {
   /**
    * Returns moments over some rows. Updates those of the last call if the securities and most rows are the same.
    *
-   * @param names  Keys of the columns, [n].
+   * @param names       Keys of the columns, [n].
    * @param rows   Keys of the rows, ascending, [T].
    * @param read   Writes the values of some rows, [rows x n] row-major.
    * @returns      Moments that are valid until the next call.

@@ -67,7 +67,7 @@ function hashedAgain(log: readonly AuditEntry[]): AuditEntry[] {
   });
 }
 
-test('a log as it was written holds, and says up to where it is signed', async () => {
+test('an unchanged log is valid, and its signed part is reported', async () => {
   const [last] = entries.slice(-1);
   const sound = `0 The hash chain is intact, signed up to entry 5: 5 entries, last hash ${last!.hash}.`;
   expect(await verifyAudit({})).toBe(sound);
@@ -95,7 +95,7 @@ test('each edited, removed, repeated or moved entry is named, and is still found
   expect(await verifyAudit({ log: hashedAgain(moved) })).toBe('1 Entry 3: it differs from the signed entry.');
 });
 
-test('another key, an edited signature and one that was taken away are found', async () => {
+test('another key, an edited signature and a removed one are found', async () => {
   expect(await verifyAudit({ key: OTHER })).toBe(`1 Entry 3: in its seal, its key ${KEY.key_id} is unknown.`);
   const disguised = { ...OTHER, key_id: KEY.key_id };
   expect(await verifyAudit({ key: disguised })).toMatch(
@@ -116,7 +116,7 @@ test('a different last hash and missing files are reported', async () => {
   expect(missing).toMatchObject({ status: 64, err: expect.stringContaining('cannot be read: ENOENT') as string });
 });
 
-test('a log that cannot be read is refused with its first such entry, before a byte of it is out', async () => {
+test('an unreadable log is refused with its first unreadable entry, before any output', async () => {
   const home = await newFolder();
   const documents = createVersionedStore(await openDocumentStore({ folder: join(home, 'documents') }));
   for (const id of ['A', 'B', 'C']) await documents.transaction((tx) => tx.put('constraint-set', id, { id }));

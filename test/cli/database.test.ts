@@ -148,7 +148,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     await own.drop();
   });
 
-  test('is looked at by the commands of a home', async () => {
+  test('is readable by the commands for a home', async () => {
     const home = await temporaryFolder();
     const environment = { DATABASE_URL: place.url, DIVISOR_HOME: home };
     expect(await runHere(['keys', 'create', '--name', 'ci'], environment)).toMatchObject({ status: 0 });

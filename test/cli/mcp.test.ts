@@ -21,7 +21,7 @@ test('an agent reaches the tools of a service by standard input and output', asy
   await client.close();
 });
 
-test('an address where nothing answers is said before an agent sends anything', async () => {
+test('an unavailable address is reported before an agent sends a message', async () => {
   const { status, err } = await runToEnd(['mcp', '--url', 'http://127.0.0.1:1']);
   expect([status, err]).toEqual([69, expect.stringContaining('Start one with')]);
 });

@@ -6,10 +6,10 @@ import { temporaryFolder } from '../store/temporary-folder.js';
 import { runHere } from './process.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
-const bars = (date: string, names: readonly string[], close = 10) =>
+const formatBars = (date: string, names: readonly string[], close = 10) =>
   names.map((name) => `${date},${name},${close}\n`).join('');
 
-test('a nightly refresh of a home takes nothing before it has decided, and a split whole', async () => {
+test('a nightly refresh of a home stores nothing before its decision, and a split completely', async () => {
   const folder = await temporaryFolder();
   const [home, table] = [join(folder, 'home'), join(folder, 'daily', 'market.csv')];
   const divisor = (...words: readonly string[]) =>
@@ -20,7 +20,7 @@ test('a nightly refresh of a home takes nothing before it has decided, and a spl
     return { status, err, result: last.result };
   };
   await mkdir(join(folder, 'daily'));
-  const before = `date,identifier,CLOSE\n${bars('2024-01-02', NAMES)}${bars('2024-01-03', NAMES, 12)}${bars('2024-01-04', NAMES, 11)}`;
+  const before = `date,identifier,CLOSE\n${formatBars('2024-01-02', NAMES)}${formatBars('2024-01-03', NAMES, 12)}${formatBars('2024-01-04', NAMES, 11)}`;
   await writeFile(table, before);
   const imported = await divisor(
     'import',
@@ -34,7 +34,7 @@ test('a nightly refresh of a home takes nothing before it has decided, and a spl
   expect([imported.status, imported.err]).toEqual([0, expect.any(String)]);
 
   const nightly = ['--fail-on', 'PARTIAL_DATE,HISTORY_CHANGED'];
-  await writeFile(table, `${before}${bars('2024-01-05', ['A', 'B'])}`);
+  await writeFile(table, `${before}${formatBars('2024-01-05', ['A', 'B'])}`);
   for (let night = 0; night < 2; night++)
     expect(await runRefresh(...nightly)).toMatchObject({
       status: 3,
@@ -51,7 +51,7 @@ test('a nightly refresh of a home takes nothing before it has decided, and a spl
   const header = 'date,identifier,CLOSE\n';
   await writeFile(
     table,
-    `${header}${restated.join('')}${bars('2024-01-05', ['B', 'C', 'D'])}${bars('2024-01-05', ['A'], 5)}`,
+    `${header}${restated.join('')}${formatBars('2024-01-05', ['B', 'C', 'D'])}${formatBars('2024-01-05', ['A'], 5)}`,
   );
   expect(await runRefresh(...nightly)).toMatchObject({
     status: 0,

@@ -140,7 +140,7 @@ describe('keys', () => {
   });
 });
 
-test('a key of the environment needs no home that knows it; an error nobody caught ends the process with 70 and is in the log', async () => {
+test('a key from the environment is not stored in a home; an uncaught error exits with 70 and is logged', async () => {
   const { out } = await runHere(['keys', 'create', '--stateless', '--name', 'ci', '--scopes', 'read']);
   const [key = '', entry = ''] = out.trim().split('\n');
   const preload = Buffer.from(`process.on('SIGUSR2', () => { Promise.reject(new Error('nobody caught this')); });`);

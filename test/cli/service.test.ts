@@ -72,28 +72,28 @@ test('the conformity check finds what does not conform', () => {
   ).toBeGreaterThan(0);
 });
 
-test('the document is served with a strong etag, and not again to who holds it', async () => {
+test('the document has a strong etag, and a client that has it receives 304', async () => {
   const first = await ask('/openapi.json');
   const etag = first.headers.get('etag') ?? '';
   expect(etag).toMatch(/^"[0-9a-f]{64}(-br|-gzip)?"$/);
   expect((await ask('/openapi.json', { headers: { 'if-none-match': etag } })).status).toBe(304);
 });
 
-test('every place that names the version names the same', async () => {
-  const version = async (path: string, read: (body: never) => unknown) =>
+test('the version is the same wherever it is stated', async () => {
+  const readVersion = async (path: string, read: (body: never) => unknown) =>
     read((await (await ask(path)).json()) as never);
   const { version: declared } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   const versions = [
-    await version('/health', (body: { version: string }) => body.version),
-    await version('/changelog', (body: { version: string }) => body.version),
-    await version('/openapi.json', (body: { info: { version: string } }) => body.info.version),
+    await readVersion('/health', (body: { version: string }) => body.version),
+    await readVersion('/changelog', (body: { version: string }) => body.version),
+    await readVersion('/openapi.json', (body: { info: { version: string } }) => body.info.version),
     (await ask('/health/live')).headers.get('x-engine-version'),
     /divisor_build_info\{version="([^"]+)",commit="[0-9a-f]*"\} 1/.exec(await (await ask('/metrics')).text())?.[1],
   ];
   expect(versions).toEqual(versions.map(() => declared));
 });
 
-test('since leaves later releases only, and what is not released yet always', async () => {
+test('since selects later releases and always the unreleased changes', async () => {
   interface Changelog {
     readonly version: string;
     readonly entries: readonly { readonly version: string; readonly date: string | null }[];
@@ -111,7 +111,7 @@ test('since leaves later releases only, and what is not released yet always', as
     );
 });
 
-test('metrics count what was asked', async () => {
+test('metrics count requests', async () => {
   await ask('/health/live');
   const text = await (await ask('/metrics')).text();
   expect(text).toMatch(/divisor_http_request_seconds_count\{operation="getLiveness",status="200"\} [1-9]/);

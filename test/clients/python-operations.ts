@@ -6,7 +6,7 @@ import { findOneLine, shapeOf } from './shapes.js';
 /** Returns the Python source of a contract's operations: a method for each, with its arguments and its return type. */
 export function pythonOperations(document: OpenApiDocument): string {
   const methods = operationsOf(document).flatMap((operation) => [
-    method(operation, document.components.schemas),
+    formatMethod(operation, document.components.schemas),
     ...contentMethod(operation),
   ]);
   return `# Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
@@ -96,7 +96,7 @@ function bodyType(schema: JsonSchema): string {
   return body.kind === 'object' && body.fields.length === 0 ? 'Mapping[str, Any]' : typeText(body, '', NAMING);
 }
 
-function method(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): string {
+function formatMethod(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): string {
   const { type, wrap } = answerOf(operation, schemas);
   return writeMethod(operation, { name: snake(operation.operationId), extra: [], type, wrap });
 }

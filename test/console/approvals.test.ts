@@ -2,7 +2,14 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Approval, PublishedLog } from '#clients/typescript/divisor.js';
 import { issueKey } from '#services/operations/keys.js';
-import { definition, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
+import {
+  createDefinition,
+  familyOn,
+  fileOf,
+  performed,
+  putSchedule,
+  SESSIONS,
+} from '../services/daily-plans/family.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
 import { eventually, follow, slowDown, WAIT_MS } from './desk.js';
@@ -50,7 +57,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await service?.close();
   });
 
-  const put = (name: string) => ask('PUT', '/indices/CORE', definition('CORE', 'EqualWeight', { name }));
+  const put = (name: string) => ask('PUT', '/indices/CORE', createDefinition('CORE', 'EqualWeight', { name }));
   const stateOf = async (id: number) => (await ask<Approval>('GET', `/approvals/${id}`)).body.state;
 
   test('lists a request, shows its changes, and approves it with a comment', async () => {
@@ -76,7 +83,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     const refusal = await service.ask(
       'PUT',
       '/indices/CORE',
-      definition('CORE', 'EqualWeight', { name: 'Other' }),
+      createDefinition('CORE', 'EqualWeight', { name: 'Other' }),
       ben,
     );
     expect(refusal.status).toBe(409);
@@ -103,7 +110,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     expect(await Promise.all([3, 4].map(stateOf))).toEqual(['rejected', 'rejected']);
   });
 
-  test('a price is overridden in a form once a second person agrees, and the versions of the data say why', async () => {
+  test('a price is overridden in a form after a second approval, and the versions of the data show the reason', async () => {
     const date = SESSIONS[3]!;
     await page.goto(`${service.url()}/console/data/stores/vendor?tab=overrides&security=AA&date=${date}`);
     await page.getByText('The close is', { exact: false }).waitFor();

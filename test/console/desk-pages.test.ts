@@ -60,12 +60,12 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     };
     await service.ask('PUT', '/indices/EMPTY', { ...core, id: 'EMPTY', pipeline });
     await service.ask('POST', '/analytics/EMPTY/backtest', {});
-    const attempts = async () =>
+    const readAttempts = async () =>
       (await service.ask<{ status: string; attempt: number }>('GET', '/jobs/backtest:EMPTY')).body;
-    await eventually(attempts).toMatchObject({ status: 'failed', attempt: 1 });
+    await eventually(readAttempts).toMatchObject({ status: 'failed', attempt: 1 });
     await follow(page, '/console/jobs?state=failed');
     await page.getByRole('button', { name: 'Retry backtest:EMPTY' }).click();
-    await eventually(attempts).toMatchObject({ status: 'failed', attempt: 2 });
+    await eventually(readAttempts).toMatchObject({ status: 'failed', attempt: 2 });
     await follow(page, '/console/jobs?job=backtest:EMPTY');
     const log = page.getByRole('region', { name: 'Log' });
     await log
@@ -186,7 +186,7 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     await page.setViewportSize({ width: 1024, height: 820 });
     await page.getByRole('columnheader', { name: 'Last year' }).getByRole('button').click();
     const cells = page.getByRole('grid', { name: 'names' }).locator('.name-year');
-    const returns = async () =>
+    const readReturns = async () =>
       (await cells.allTextContents()).map((year) => Number.parseFloat(year.replace('\u2212', '-')));
     const priced = await Promise.all(
       body.identifiers.map(async ({ identifier, end }) => {
@@ -198,8 +198,8 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
         return from === undefined ? -Infinity : 100 * (Number(data.at(-1)![0]) / Number(from) - 1);
       }),
     );
-    await eventually(async () => (await returns())[0]).toBeCloseTo(Math.max(...priced), 1);
-    const shown = await returns();
+    await eventually(async () => (await readReturns())[0]).toBeCloseTo(Math.max(...priced), 1);
+    const shown = await readReturns();
     expect(shown).toEqual(shown.toSorted((a, b) => b - a));
     await page.setViewportSize({ width: 1280, height: 820 });
   });
@@ -243,11 +243,11 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
   test('blocks of a report are dragged to another place', async () => {
     const { page } = desk;
     await follow(page, '/console/reports/templates/new?from=FACTSHEET-A4&index=CORE');
-    const kinds = () => page.locator('.row > header strong').allTextContents();
-    await eventually(async () => (await kinds()).length).toBeGreaterThan(2);
-    const before = await kinds();
+    const readKinds = () => page.locator('.row > header strong').allTextContents();
+    await eventually(async () => (await readKinds()).length).toBeGreaterThan(2);
+    const before = await readKinds();
     await page.locator('.row-handle').first().dragTo(page.locator('.row').nth(1).locator('header'));
-    await eventually(async () => (await kinds())[1]?.slice(3)).toBe(before[0]!.slice(3));
+    await eventually(async () => (await readKinds())[1]?.slice(3)).toBe(before[0]!.slice(3));
   });
 
   test('a cell of a sweep opens its variant, which is saved as an index and run with its terms; a fan has all levels', async () => {

@@ -71,7 +71,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.close();
   });
 
-  test('parts of a page that have no room are in a menu, with the open one in sight', async () => {
+  test('tabs that do not fit are in a menu, with the open one visible', async () => {
     const page = await desk.newPage({ viewport: { width: 390, height: 800 } });
     await page.goto(`${desk.service.url()}/console/indices/CORE?tab=runs`);
     const tabs = page.getByRole('navigation', { name: 'Parts of CORE' });
@@ -111,7 +111,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     expect(options).not.toContain('index:CORE');
   });
 
-  test('a field that nobody edited yet is not wrong; a datapoint takes the case of the store, and the nearest one is offered', async () => {
+  test('an unedited field shows no error; a datapoint takes the case of the store, and the nearest one is suggested', async () => {
     const { page } = desk;
     await follow(page, '/console/indices/new');
     await page.getByLabel('Add a rule').selectOption('TopN');
@@ -146,7 +146,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.getByLabel('Figures of the optimisation').waitFor();
   });
 
-  test('an error is gone once its cause is: of a part of the console, of a page, and of a request', async () => {
+  test('an error disappears with its cause: of a part of the console, a page and a request', async () => {
     const { page, service } = desk;
     const runBacktest = async () => {
       await service.ask('POST', '/analytics/BROAD/backtest', {});
@@ -189,7 +189,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.close();
   });
 
-  test('the palette finds by parts of words in any order, acts, and begins with what was seen last', async () => {
+  test('the palette finds parts of words in any order, performs actions, and begins with the last visited pages', async () => {
     const { page, service } = desk;
     await follow(page, '/console/health');
     await page.getByRole('heading', { name: 'Health' }).first().waitFor();

@@ -117,7 +117,7 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByRole('complementary', { name: `close, ${second}` }).waitFor();
   });
 
-  test('says which indices a day holds back, and why', async () => {
+  test('shows which indices a day blocks, and why', async () => {
     await page.goto(`${service.url()}/console/schedules/close?day=${second}`);
     const panel = page.getByRole('complementary', { name: `close, ${second}` });
     await panel.getByText('blocked', { exact: true }).first().waitFor();

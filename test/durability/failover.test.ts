@@ -95,16 +95,16 @@ test.skipIf(!IS_SOAK || !isInstalled)(
   async () => {
     const base = mkdtempSync(join(tmpdir(), 'divisor-failover-'));
     chmodSync(base, 0o755);
-    const folder = (name: string): string => {
+    const formatFolder = (name: string): string => {
       const path = join(base, name);
       mkdirSync(path, { mode: 0o700 });
       if (user.uid !== undefined) chownSync(path, user.uid, user.gid);
       return path;
     };
-    const data = folder('primary');
+    const data = formatFolder('primary');
     run('initdb', ['-D', data, '-U', 'tester', '-A', 'trust', '-E', 'UTF8', '--no-locale']);
     const primary = await launch(data);
-    const copy = folder('standby');
+    const copy = formatFolder('standby');
     run('pg_basebackup', [
       '-D',
       copy,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { homeFolders } from '#store/home/home.js';
 import { serving, servingHere } from '../cli/process.js';
-import { documentsOf, leftovers } from './effects.js';
+import { documentsOf, readLeftovers } from './effects.js';
 
 /** Number of files that a run begins: columns, checkpoint, plan. */
 const BEGUN = 2;
@@ -60,7 +60,7 @@ test(
       expect(await waitForJob('backtest:ONE')).toBe('succeeded');
       await next.stop();
       expect((await documentsOf(home)).has('run ONE')).toBe(true);
-      expect(await leftovers(home)).toEqual([]);
+      expect(await readLeftovers(home)).toEqual([]);
     } finally {
       service.child.kill('SIGKILL');
       await service.ended;

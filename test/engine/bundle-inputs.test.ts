@@ -28,7 +28,7 @@ async function ok<T>(method: string, path: string, body?: unknown): Promise<T> {
   return answer.body;
 }
 
-async function job(path: string, body: unknown): Promise<void> {
+async function runJob(path: string, body: unknown): Promise<void> {
   const { job_id: id } = await ok<{ job_id: string }>('POST', path, body);
   expect(await service.finished(id)).toMatchObject({ error: null, status: 'succeeded' });
 }
@@ -60,13 +60,13 @@ describe('on a synthetic market', () => {
 
   async function bundleIndex(document: { readonly id: string }): Promise<Uint8Array> {
     await ok('PUT', `/indices/${document.id}`, document);
-    await job(`/analytics/${document.id}/backtest`, { end: '2023-05-31' });
+    await runJob(`/analytics/${document.id}/backtest`, { end: '2023-05-31' });
     await ok('POST', `/analytics/${document.id}/publish`, {});
     return bundleOf(document.id);
   }
 
   beforeAll(async () => {
-    await job('/data/synthetic', { store_id: 's', seed: 5, assets: 20, start: '2022-01-03', end: '2023-06-30' });
+    await runJob('/data/synthetic', { store_id: 's', seed: 5, assets: 20, start: '2022-01-03', end: '2023-06-30' });
   });
 
   test('the closes of plug-ins are recomputed, and another source or parameter is found', async () => {
@@ -107,8 +107,8 @@ describe('on a synthetic market', () => {
       universe: { kind: 'list', identifiers: data.map(([name]) => name) },
       pipeline: { weighting: { type: 'EqualWeight' } },
     });
-    await job('/analytics/PARENT/backtest', { end: '2023-05-31' });
-    await job('/risk-models/own/estimate', { index_id: 'PARENT', end: '2023-01-31' });
+    await runJob('/analytics/PARENT/backtest', { end: '2023-05-31' });
+    await runJob('/risk-models/own/estimate', { index_id: 'PARENT', end: '2023-01-31' });
     const bundle = await bundleIndex({ ...least, id: 'LEAST' });
     expect(namesIn(bundle)).toContain('model-0.f64');
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
@@ -235,7 +235,7 @@ describe('on data with a corrected price', () => {
       await documents.close();
     }, 'new');
     await service.resumed();
-    await job('/analytics/DESK/backtest', { as_known: 'decision' });
+    await runJob('/analytics/DESK/backtest', { as_known: 'decision' });
     const { runs } = await ok<{ runs: { run_id: string }[] }>('GET', '/analytics/DESK/runs');
     await ok('POST', '/analytics/DESK/publish', { run_id: runs[0]!.run_id });
     const bundle = await bundleOf('DESK');

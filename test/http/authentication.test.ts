@@ -104,14 +104,14 @@ describe('a service without keys', () => {
       ]);
   });
 
-  test('reads of another page of this machine are answered, and not shown to it', async () => {
+  test('reads from another page of this machine are answered, but hidden from that page', async () => {
     expect(await codeOf(withoutKeys, { ...own, origin: 'http://localhost:3000', 'sec-fetch-site': 'same-site' })).toBe(
       'accepted',
     );
   });
 });
 
-test('loopback names are those that can mean nothing else', () => {
+test('only names that always mean this machine count as loopback', () => {
   expect(['localhost', 'LOCALHOST', '127.0.0.1', '127.255.0.9', '::1', '[::1]'].every(isLoopbackName)).toBe(true);
   expect(['0.0.0.0', '::', '192.168.0.1', 'localhost.evil', '1127.0.0.1', ''].some(isLoopbackName)).toBe(false);
 });

@@ -88,7 +88,7 @@ export const backtest: JobKind<Payload> = {
   },
 };
 
-export const submission = (ident: string, overrides: Partial<Submission<Payload>> = {}): Submission<Payload> => ({
+export const createSubmission = (ident: string, overrides: Partial<Submission<Payload>> = {}): Submission<Payload> => ({
   kind: backtest,
   payload: { of: ident, value: 1 },
   request: { start: null },

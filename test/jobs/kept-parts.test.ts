@@ -9,7 +9,7 @@ import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import type { DocumentEngine, DocumentTransaction } from '#store/port.js';
 import { hasPostgresql, openTestSchema } from '../postgresql/shared-postgresql.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
-import { job, LEASE_MS, succeed } from './queue-port-world.js';
+import { createJob, LEASE_MS, succeed } from './queue-port-world.js';
 import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
@@ -71,7 +71,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
       progressOf: () => undefined,
       room: () => ({ lanes: ['heavy'], freeBytes: 100 }),
     });
-    await world.queue.submit(job('s', { jobId: 'sweep:s', kind: 'sweep' }));
+    await world.queue.submit(createJob('s', { jobId: 'sweep:s', kind: 'sweep' }));
   });
   afterEach(() => world?.close());
 
@@ -92,7 +92,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     expect(unreferenced).toEqual([]);
   });
 
-  test.runIf(isThere).each(['succeeds', 'is cancelled'])('go when the job %s', async (how) => {
+  test.runIf(isThere).each(['succeeds', 'is cancelled'])('are deleted when the job %s', async (how) => {
     const { lease, input } = await requireClaim();
     await keeper.of(lease, input!).keep(createParts(2));
     if (how === 'succeeds') await world.queue.complete(lease, succeed);
@@ -110,7 +110,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     expect([...(await world.documents.referencedArtifacts())]).toEqual([FILES[1]]);
   });
 
-  test.runIf(isThere)('stay with a job that failed, for when it is queued again', async () => {
+  test.runIf(isThere)('stay with a failed job for its retry', async () => {
     const { lease, input } = await requireClaim();
     await keeper.of(lease, input!).keep(createParts(2));
     await world.queue.complete(lease, { type: 'fail', error: { code: 'JOB_TIMEOUT', message: 'Late.', detail: null } });

@@ -17,7 +17,7 @@ const open = () =>
     onFault: () => {},
   });
 
-test('idle threads serve the next pool of their kind once they are handed on, not before; those of a task end', async () => {
+test('idle threads serve the next pool of their kind once they are handed over; busy threads end', async () => {
   keepThreads();
   const first = open();
   await first.close();
@@ -61,7 +61,7 @@ describe('the thread a task is given to', () => {
     expect(chooseThread(4, [busy])).toBeNull();
   });
 
-  test('is none that is still starting', () => {
+  test('is never one that is still starting', () => {
     expect(chooseThread(0, [starting, busy, idle])).toBe(1);
     expect(chooseThread(8, [starting, busy])).toBeNull();
   });

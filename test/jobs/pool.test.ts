@@ -43,7 +43,7 @@ describe('a thread that waits', () => {
   const MiB = 2 ** 20;
   const heapOf = async (run: ReturnType<typeof openHostilePool>['run']) => (await run('heap-bytes').output) as number;
 
-  test('gives the memory of its garbage back after a while, and runs on', async () => {
+  test('releases the memory of its garbage after a while, and continues', async () => {
     const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 20 });
     expect(await run('litter').output).toBeGreaterThan(100 * MiB);
     const thread = await run('thread').output;
@@ -54,7 +54,7 @@ describe('a thread that waits', () => {
     await pool.close();
   });
 
-  test('leaves no more resident memory than before, however many have worked', async () => {
+  test('leaves the resident memory as before, after any number of threads', async () => {
     let rested = (): void => {};
     const { pool, run } = openHostilePool({ workers: 2, heapMegabytes: 512, restMs: 500, onRest: () => rested() });
     await Promise.all([run('step', { steps: 1, ms: 20 }).output, run('thread').output]); // This starts both threads.
@@ -67,7 +67,7 @@ describe('a thread that waits', () => {
     await pool.close();
   });
 
-  test('reports the rest after the last task of all lanes', async () => {
+  test('runs the memory release after the last task of all lanes', async () => {
     let rests = 0;
     const { pool, run } = openHostilePool({ workers: 1, restMs: 20, onRest: () => (rests += 1) });
     const long = run('step', { steps: 100, ms: 4 });
@@ -177,7 +177,7 @@ describe('a thread that ends before its time', () => {
   });
 });
 
-test('a task that yields stops when another waits for its thread, and not before', async () => {
+test('a task that yields stops only when another waits for its thread', async () => {
   const { pool, run } = openHostilePool({ workers: 1 });
   const input = { steps: 100_000, ms: 1 } as never;
   const long = pool.run({ lane: 'heavy', task: 'step' as TaskName, input, yields: true });
@@ -216,7 +216,7 @@ describe('a cancelled task', () => {
     await pool.close();
   });
 
-  test('that waits is taken out of the queue, and the others keep their turn', async () => {
+  test('that waits is removed from the queue, and the others keep their order', async () => {
     const { pool, run } = openHostilePool({ workers: 1 });
     const ending = new AbortController();
     const first = run('step', { steps: 20, ms: 2 });

@@ -31,7 +31,7 @@ const LIMITS: QueueLimits = {
   leaseMs: LEASE_MS,
 };
 
-export const job = (ident: string, overrides: Partial<NewJob> = {}): NewJob => ({
+export const createJob = (ident: string, overrides: Partial<NewJob> = {}): NewJob => ({
   jobId: `backtest:${ident}`,
   kind: 'backtest',
   inputHash: ident,
@@ -45,7 +45,7 @@ export const job = (ident: string, overrides: Partial<NewJob> = {}): NewJob => (
 export const createOrigin = (owner: string): Partial<NewJob> => ({
   origin: { owner, requestId: 'request', author: null, note: null, traceId: null, callback: null },
 });
-export const light = (ident: string): NewJob => job(ident, { jobId: `render:${ident}`, kind: 'render' });
+export const light = (ident: string): NewJob => createJob(ident, { jobId: `render:${ident}`, kind: 'render' });
 export const succeed = { type: 'succeed', result: { value: 42 }, message: 'Done.' } as const;
 
 /** Creates queues for one test, which are closed after it. */

@@ -176,7 +176,7 @@ const names = Object.keys(ORDERS) as PortableTaskName[];
 describe.each(names)('an order of %s', (name) => {
   const { order, located } = ORDERS[name];
 
-  test('is the same after its way to another process, and resolved there', async () => {
+  test('is unchanged in another process, and resolved there', async () => {
     const arrived = JSON.parse(JSON.stringify(order)) as TaskInput<typeof name>;
     expect(arrived).toEqual(order);
     const input = await resolveTask(name, arrived, resources);

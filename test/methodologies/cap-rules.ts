@@ -53,14 +53,16 @@ export const tenForty: Rulebook = (market, baseDate) => ({
       const country = market.listed(t).filter((i) => market.text(i, t, 'COUNTRY') === 'DE');
       const bands = { lower: 0.985, upper: 0.995, target: 0.99 };
       const raw = proportional(selectCoverage(ranked(country, floatCap), floatCap, members, bands), floatCap);
-      const issuer = (i: number) => market.text(i, t, 'ISSUER');
+      const readIssuer = (i: number) => market.text(i, t, 'ISSUER');
       const before = new Map<string, number>();
-      for (const [i, weight] of raw) before.set(issuer(i), (before.get(issuer(i)) ?? 0) + weight);
+      for (const [i, weight] of raw) before.set(readIssuer(i), (before.get(readIssuer(i)) ?? 0) + weight);
       const after = laddered(before, {
         single: { above: 0.09, to: 0.09 },
         group: { above: 0.045, together: 0.36, to: 0.36 },
       });
-      return new Map([...raw].map(([i, weight]) => [i, (weight * after.get(issuer(i))!) / before.get(issuer(i))!]));
+      return new Map(
+        [...raw].map(([i, weight]) => [i, (weight * after.get(readIssuer(i))!) / before.get(readIssuer(i))!]),
+      );
     },
   }),
 });

@@ -35,7 +35,7 @@ export function winsorised(values: readonly number[], low: number, high: number)
 }
 
 /** Share of the other values that rank lower. */
-export function percentiles(values: readonly number[]): number[] {
+export function listPercentiles(values: readonly number[]): number[] {
   const count = present(values).length;
   return values.map((value) =>
     Number.isNaN(value)
@@ -260,9 +260,9 @@ export function solveMostDiversified(covariance: readonly (readonly number[])[])
       held = held.filter((_, k) => solved[k]! > least);
       continue;
     }
-    const slope = (i: number): number => sum(held.map((j, k) => correlation[i]![j]! * solved[k]!)) - 1;
-    const missing = all.filter((i) => !held.includes(i)).toSorted((a, b) => slope(a) - slope(b))[0];
-    if (missing === undefined || slope(missing) >= -1e-12) {
+    const computeSlope = (i: number): number => sum(held.map((j, k) => correlation[i]![j]! * solved[k]!)) - 1;
+    const missing = all.filter((i) => !held.includes(i)).toSorted((a, b) => computeSlope(a) - computeSlope(b))[0];
+    if (missing === undefined || computeSlope(missing) >= -1e-12) {
       const weights = all.map((i) => (held.includes(i) ? solved[held.indexOf(i)]! / deviations[i]! : 0));
       return weights.map((weight) => weight / sum(weights));
     }

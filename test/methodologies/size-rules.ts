@@ -8,7 +8,16 @@ import {
   weightLargest,
   onParent,
 } from './parents.js';
-import { selectBuffered, capWeights, selectCoverage, mean, percentiles, proportional, ranked, sum } from './plain.js';
+import {
+  selectBuffered,
+  capWeights,
+  selectCoverage,
+  mean,
+  listPercentiles,
+  proportional,
+  ranked,
+  sum,
+} from './plain.js';
 
 export const committee: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
@@ -42,13 +51,13 @@ export const createBestInClass =
           (i) => market.fact(i, t, 'CONTROVERSY_SCORE') >= (members?.has(i) === true ? 1 : 3),
         );
         const total = sum(eligible.map(floatCap));
-        const rating = (i: number) => market.fact(i, t, 'ESG_RATING') + floatCap(i) / total;
+        const computeRating = (i: number) => market.fact(i, t, 'ESG_RATING') + floatCap(i) / total;
         const sectors = new Set(eligible.map((i) => market.text(i, t, 'SECTOR')));
         const held = [...sectors].flatMap((sector) =>
           selectCoverage(
             ranked(
               eligible.filter((i) => market.text(i, t, 'SECTOR') === sector),
-              rating,
+              computeRating,
             ),
             floatCap,
             members,
@@ -183,7 +192,7 @@ export const industryQuotas: Rulebook = (market, baseDate) => ({
 });
 
 /** Free float up to 15 % rounded up to a percent, then to 20, 30 ... 80 and 100 %. */
-export function band(float: number): number {
+export function computeBand(float: number): number {
   const percent = Math.round(float * 1e6) / 1e4;
   if (percent <= 15) return Math.ceil(percent) / 100;
   if (percent <= 20) return 0.2;
@@ -202,13 +211,13 @@ export const floatBands =
           const known = values.filter((value) => !Number.isNaN(value));
           return known.length < 126 ? NaN : mean(known);
         };
-        const liquidity = percentiles(all.map((i) => annualise(market.traded(i, t, 252))));
+        const liquidity = listPercentiles(all.map((i) => annualise(market.traded(i, t, 252))));
         const eligible = all.filter((i, k) => liquidity[k]! >= (members?.has(i) === true ? 0.4 : 0.5));
-        const caps = (i: number) => Array.from({ length: 252 }, (_, k) => market.cap(i, t - 251 + k));
-        const order = ranked(eligible, (i) => annualise(caps(i)));
+        const listCaps = (i: number) => Array.from({ length: 252 }, (_, k) => market.cap(i, t - 251 + k));
+        const order = ranked(eligible, (i) => annualise(listCaps(i)));
         return proportional(
           selectBuffered(order, members, { count, enter: 0.8 * count, exit: 1.2 * count }),
-          (i) => market.cap(i, t) * band(market.store.float[i]![t]!),
+          (i) => market.cap(i, t) * computeBand(market.store.float[i]![t]!),
         );
       },
     }),

@@ -124,14 +124,14 @@ export function drawStore(): RawStore {
   const market = dates.map(() => 0.0003 + 0.007 * drawNormal());
   const sectors = SECTORS.map(() => dates.map(() => 0.004 * drawNormal()));
   const ids = Array.from({ length: SECURITIES }, (_, i) => `S${String(i).padStart(3, '0')}`);
-  const panel = () => ids.map(() => new Float64Array(dates.length).fill(NaN));
+  const listPanel = () => ids.map(() => new Float64Array(dates.length).fill(NaN));
   const store = {
     dates,
     ids,
-    close: panel(),
-    volume: panel(),
-    shares: panel(),
-    float: panel(),
+    close: listPanel(),
+    volume: listPanel(),
+    shares: listPanel(),
+    float: listPanel(),
     split: ids.map(() => new Float64Array(dates.length).fill(1)),
     special: ids.map(() => new Float64Array(dates.length)),
     delisted: ids.map((_, i) => (i % 41 === 17 ? 400 + 90 * Math.floor(i / 41) : -1)),

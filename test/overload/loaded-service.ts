@@ -112,7 +112,7 @@ export interface Percentiles {
   readonly max: number;
 }
 
-export function percentiles(times: readonly number[]): Percentiles {
+export function createPercentiles(times: readonly number[]): Percentiles {
   const sorted = times.toSorted((a, b) => a - b);
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };

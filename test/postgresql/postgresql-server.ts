@@ -76,7 +76,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   if (options.standbyOf !== undefined) await copyAsStandby(options.standbyOf, data, user);
   else execFileSync('cp', ['-a', join(result, 'data'), data]); // With its owner.
   const port = await freePort();
-  const encrypted = options.tls === undefined ? [] : encryption(options.tls, folder, user);
+  const encrypted = options.tls === undefined ? [] : listEncryption(options.tls, folder, user);
   const words = `-D ${data} -p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -F`.split(' ');
   const launch = (): ChildProcess =>
     spawn(join(programs, 'postgres'), [...words, ...settings, ...encrypted], {
@@ -210,7 +210,7 @@ async function waitFor({ url }: PostgresqlServer): Promise<void> {
 }
 
 /** Returns settings of a server with a certificate: only its user may read its key. */
-function encryption(tls: string, folder: string, user: { readonly uid: number; readonly gid: number } | undefined) {
+function listEncryption(tls: string, folder: string, user: { readonly uid: number; readonly gid: number } | undefined) {
   for (const name of ['server.crt', 'server.key']) {
     const path = join(folder, name);
     cpSync(join(tls, name), path);

@@ -91,7 +91,7 @@ const requireImport = async (sent: Promise<{ status: number; body: unknown }>) =
   expect(status, JSON.stringify(body)).toBe(201);
   return body as Imported;
 };
-const refusal = async (sent: Promise<{ status: number; body: unknown }>) => ((await sent).body as Refused).error;
+const createRefusal = async (sent: Promise<{ status: number; body: unknown }>) => ((await sent).body as Refused).error;
 
 test('a table is the same market as JSON, as Parquet and as an Arrow stream', async () => {
   const data = NAMES.map((name, i) => [name, DATES[i], CLOSES[i], [1, 2, null, 4, 5, 6][i]]);
@@ -125,7 +125,7 @@ test('another table is appended to a store that has a market, and to no other', 
   await service.job('/data/stores/parts/activate');
   const { fields } = await service.ok<{ fields: unknown }>('GET', '/data/reference/A');
   expect(fields).toMatchObject({ SECTOR: 'Energy' });
-  const alone = await refusal(send(ARROW, 'name=Alone&dataset=reference', reference));
+  const alone = await createRefusal(send(ARROW, 'name=Alone&dataset=reference', reference));
   expect([alone.code, alone.detail.findings!.map(({ code }) => code)]).toEqual([
     'VALIDATION_FAILED',
     ['EMPTY_DATASET'],
@@ -156,7 +156,7 @@ test('a table is read by a mapping, which the query carries as JSON', async () =
   );
   expect(actions.map(({ ex_date, value }) => [ex_date, Number(value.toFixed(9))])).toEqual([['2024-01-03', 1]]);
   const appended = send(ARROW, `${query(JSON.stringify(mapping))}&on_exists=append`, vendor);
-  const codes = [await refusal(appended), await refusal(send(ARROW, query('{'), vendor))];
+  const codes = [await createRefusal(appended), await createRefusal(send(ARROW, query('{'), vendor))];
   expect(codes.map(({ detail }) => detail.findings!.map(({ code, path }) => `${code} ${path}`))).toEqual([
     ['NOT_IN_CHOICES mapping.adjusted_close'],
     ['WRONG_TYPE mapping'],
@@ -172,14 +172,14 @@ test('errors are reported at their position, and nothing of the import stays', a
   const list = new Schema([new Field('CLOSE', new Struct([new Field('x', new Bool())]))]);
   const nested = new Table([new RecordBatch(list, makeData({ type: new Struct(list.fields), length: 0 }))]);
   const refusals = [
-    await refusal(send(PARQUET, 'name=x', broken)),
-    await refusal(send(ARROW, 'name=x', Buffer.from('no stream at all'))),
-    await refusal(send(ARROW, 'name=x', tableToIPC(odd))),
-    await refusal(send(ARROW, 'name=x', tableToIPC(nested))),
-    await refusal(send(ARROW, '', arrowMarket('day'))),
-    await refusal(send('application/json', 'name=x', Buffer.from('{}'))),
-    await refusal(send(PARQUET, 'name=x', new Uint8Array(0))),
-    await refusal(send('text/csv', 'name=x', Buffer.from('a'))),
+    await createRefusal(send(PARQUET, 'name=x', broken)),
+    await createRefusal(send(ARROW, 'name=x', Buffer.from('no stream at all'))),
+    await createRefusal(send(ARROW, 'name=x', tableToIPC(odd))),
+    await createRefusal(send(ARROW, 'name=x', tableToIPC(nested))),
+    await createRefusal(send(ARROW, '', arrowMarket('day'))),
+    await createRefusal(send('application/json', 'name=x', Buffer.from('{}'))),
+    await createRefusal(send(PARQUET, 'name=x', new Uint8Array(0))),
+    await createRefusal(send('text/csv', 'name=x', Buffer.from('a'))),
   ];
   expect(
     refusals.map(({ code, detail }) => [

@@ -28,7 +28,7 @@ function readWeights(file: string, column: string): ReadonlyMap<string, number> 
   return new Map(rows.map(([name, cells]) => [name, Number(cells[at])]));
 }
 
-describe.skipIf(!hasRealSets)('portfolios that others publish', () => {
+describe.skipIf(!hasRealSets)('portfolios published by others', () => {
   test.each(PUBLISHED)('$objective.type', ({ objective, file, column, near }) => {
     const weights = readWeights(file, column);
     const identifiers = [...weights.keys()];

@@ -104,7 +104,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
         adjustment: 'total',
       });
       expect((await service.job(`/data/stores/${set}/activate`)).error).toBeNull();
-      const definition = (id: string, pipeline: object, from: string = base) => ({
+      const createDefinition = (id: string, pipeline: object, from: string = base) => ({
         id,
         name: id,
         calendar,
@@ -113,11 +113,11 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
         rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
         pipeline,
       });
-      await service.ok('PUT', '/indices/EVEN', definition('EVEN', { weighting: { type: 'EqualWeight' } }));
+      await service.ok('PUT', '/indices/EVEN', createDefinition('EVEN', { weighting: { type: 'EqualWeight' } }));
       await service.ok(
         'PUT',
         '/indices/QUIET',
-        definition(
+        createDefinition(
           'QUIET',
           { weighting: { type: 'InverseVolatilityWeight', params: { window: 120 }, cap: 0.5 } },
           addYears(base, 1),

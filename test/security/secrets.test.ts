@@ -117,7 +117,7 @@ test('commands show no secret but the key they make, once', async () => {
   }
 });
 
-test.runIf(IS_SOAK)('an unknown key takes no other time than a wrong one', async () => {
+test.runIf(IS_SOAK)('an unknown key takes the same time as a wrong one', async () => {
   const { createKeys } = await import('#services/operations/keys.js');
   const keys = await createKeys({
     documents: { list: () => ({ documents: [] }), ids: () => [] } as never,

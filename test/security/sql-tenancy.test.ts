@@ -100,7 +100,7 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
     }
   });
 
-  test.each(MARKET_VIEWS)('sees %s as everybody does', async (view) => {
+  test.each(MARKET_VIEWS)('sees %s like every client', async (view) => {
     const query = `SELECT * FROM ${view} ORDER BY ALL LIMIT 50`;
     expect(await ask(query, own(tenant))).toEqual(await ask(query, all));
   });
@@ -125,16 +125,16 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
 });
 
 test('sharing shows the rows of a document in every view, until it ends', async () => {
-  const share = (names: readonly string[]) =>
+  const readShare = (names: readonly string[]) =>
     must('PUT', '/access/index/alpha-eq', { shared_with: names }, own('alpha-'));
   const query = PRIVATE_VIEWS.map((view) => `SELECT '${view}' AS view, index_id FROM ${view}`).join(' UNION ');
   const readRows = async () => (await ask(`${query} ORDER BY 1, 2`, own('bravo-'))).data as [string, string][];
   const before = await readRows();
-  const ids = (rows: typeof before, view: string) => rows.filter(([of]) => of === view).map(([, id]) => id);
-  await share(['bravo']);
+  const listIds = (rows: typeof before, view: string) => rows.filter(([of]) => of === view).map(([, id]) => id);
+  await readShare(['bravo']);
   const shared = await readRows();
   for (const view of PRIVATE_VIEWS)
-    expect([view, ids(shared, view)]).toEqual([view, ['alpha-eq', ...ids(before, view)]]);
-  await share([]);
+    expect([view, listIds(shared, view)]).toEqual([view, ['alpha-eq', ...listIds(before, view)]]);
+  await readShare([]);
   expect(await readRows()).toEqual(before);
 });

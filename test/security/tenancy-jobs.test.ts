@@ -110,7 +110,7 @@ describe('a sweep', () => {
       expect([jobId, await waitForJob(tenant, jobId)]).toEqual([jobId, 'succeeded']);
       const rows = `/analytics/sweeps/${jobId.slice('sweep:'.length)}/rows`;
       const paths = [rows, `/jobs/${jobId}`, `/jobs/${jobId}/events`];
-      const statuses = async (by: Tenant) =>
+      const readStatuses = async (by: Tenant) =>
         Promise.all(
           paths.map(async (path) => {
             const answer = await service.download(path, { headers: own(by) });
@@ -118,8 +118,8 @@ describe('a sweep', () => {
             return answer.status;
           }),
         );
-      expect(await statuses(tenant)).toEqual([200, 200, 200]);
-      expect(await statuses(otherOf(tenant))).toEqual([404, 404, 404]);
+      expect(await readStatuses(tenant)).toEqual([200, 200, 200]);
+      expect(await readStatuses(otherOf(tenant))).toEqual([404, 404, 404]);
       expect((await service.ask('DELETE', `/jobs/${jobId}`, undefined, own(otherOf(tenant)))).status).toBe(404);
     }
   });
@@ -144,15 +144,15 @@ describe('a sweep', () => {
 test.each(['/jobs/events?seconds=600', '/jobs/backtest:alpha-broken/events'])(
   '%s ends before the next event once a document is no longer shared',
   async (path) => {
-    const share = (names: readonly string[]) =>
+    const readShare = (names: readonly string[]) =>
       must('alpha-', 'PUT', '/access/index/alpha-broken', { shared_with: names });
-    await share(['bravo']);
+    await readShare(['bravo']);
     const { body } = await service.download(path, { headers: own('bravo-') });
     const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
     const isRead = path.includes('seconds') ? () => text.includes('caught-up') : () => text.includes('failed');
     while (!isRead()) text += (await reader.read()).value;
-    await share([]);
+    await readShare([]);
     const again = await startJob('alpha-', '/analytics/alpha-broken/backtest');
     const more: string[] = [];
     for (let part = await reader.read(); !part.done; part = await reader.read()) more.push(part.value);

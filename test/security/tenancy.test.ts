@@ -147,7 +147,7 @@ describe('operations x clients x tenants', () => {
    * Returns the rows of the matrix: an operation by each kind of client of each tenant; without SOAK, alternately by
    * one of them.
    */
-  const rows = (isAsked: (id: string, route: Route) => boolean) =>
+  const createRows = (isAsked: (id: string, route: Route) => boolean) =>
     operations
       .filter(([id, route]) => route.scope !== 'open' && isAsked(id, route))
       .flatMap(([id, route], i) =>
@@ -159,7 +159,7 @@ describe('operations x clients x tenants', () => {
 
   test('another tenant finds no document, and changes none', async () => {
     const deviations: string[] = [];
-    const asks = rows((_, route) => isOfTenant(route));
+    const asks = createRows((_, route) => isOfTenant(route));
     await inTurns(asks, async ({ id, route, tenant, client, headers }) => {
       const { status } = await requestRoute(route, pathFor(route, otherOf(tenant)), headers);
       if (status !== 404) deviations.push(`${tenant} ${client} ${id}: ${status}`);
@@ -170,7 +170,7 @@ describe('operations x clients x tenants', () => {
 
   test('no answer to a tenant reveals another', async () => {
     const deviations: string[] = [];
-    const asks = rows((id, route) => !isEndless(id) && !changes(route));
+    const asks = createRows((id, route) => !isEndless(id) && !changes(route));
     await inTurns(asks, async ({ id, route, tenant, client, headers }) => {
       const { status, text } = await requestRoute(route, pathFor(route, tenant), headers);
       const who = `${tenant} ${client} ${id}`;
@@ -249,7 +249,7 @@ describe('a tenant sees in lists, streams and the log what is its own', () => {
   });
 });
 
-describe('documents of another tenant are not reached by a reference', () => {
+describe('a reference does not reach documents of another tenant', () => {
   const foreign = 'bravo-eq';
   test.each([
     ['POST', '/indices/preview', { document: indexOf('alpha-x', { universe: { kind: 'index', index_id: foreign } }) }],
@@ -308,12 +308,12 @@ describe('documents of another tenant are not reached by a reference', () => {
 
 describe('sharing', () => {
   test('lets another read an index and its runs, and nothing else', async () => {
-    const status = async (method: string, path: string, body?: unknown) =>
+    const requestStatus = async (method: string, path: string, body?: unknown) =>
       (await service.ask(method, path, body, own('bravo-'))).status;
-    const share = (names: readonly string[]) =>
+    const readShare = (names: readonly string[]) =>
       service.ask('PUT', '/access/index/alpha-eq', { shared_with: names }, own('alpha-'));
-    expect(await status('GET', '/indices/alpha-eq')).toBe(404);
-    expect(await share(['bravo'])).toMatchObject({
+    expect(await requestStatus('GET', '/indices/alpha-eq')).toBe(404);
+    expect(await readShare(['bravo'])).toMatchObject({
       status: 200,
       body: { owner: { key_id: keys['alpha-'].record.id, name: 'alpha' }, shared_with: ['bravo'] },
     });
@@ -323,13 +323,13 @@ describe('sharing', () => {
       '/access/index/alpha-eq',
       '/jobs/backtest:alpha-eq',
     ])
-      expect([path, await status('GET', path)]).toEqual([path, 200]);
-    expect(await status('PUT', '/indices/alpha-eq', indexOf('alpha-eq'))).toBe(404);
-    expect(await status('DELETE', '/jobs/backtest:alpha-eq')).toBe(404);
-    expect(await status('PUT', '/access/index/alpha-eq', { shared_with: [] })).toBe(404);
-    expect(await status('GET', '/strategies/alpha-desk')).toBe(404);
-    await share([]);
-    expect(await status('GET', '/indices/alpha-eq')).toBe(404);
+      expect([path, await requestStatus('GET', path)]).toEqual([path, 200]);
+    expect(await requestStatus('PUT', '/indices/alpha-eq', indexOf('alpha-eq'))).toBe(404);
+    expect(await requestStatus('DELETE', '/jobs/backtest:alpha-eq')).toBe(404);
+    expect(await requestStatus('PUT', '/access/index/alpha-eq', { shared_with: [] })).toBe(404);
+    expect(await requestStatus('GET', '/strategies/alpha-desk')).toBe(404);
+    await readShare([]);
+    expect(await requestStatus('GET', '/indices/alpha-eq')).toBe(404);
   });
 
   test('versions and the log contain the key that wrote', async () => {

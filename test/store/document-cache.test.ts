@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createDocumentCache } from '#store/lmdb/document-cache.js';
 import type { StoredDocument } from '#store/port.js';
 
-const document = (id: string, body: unknown = { id, list: [1] }): StoredDocument => ({
+const createDocument = (id: string, body: unknown = { id, list: [1] }): StoredDocument => ({
   id,
   body,
   etag: id,
@@ -20,7 +20,7 @@ function createCountedStore(values: Record<string, number>) {
         read.push(key);
         return values[key] === undefined ? undefined : Buffer.alloc(values[key]);
       },
-      () => document(key),
+      () => createDocument(key),
     );
   return { cache, find, read };
 }
@@ -65,7 +65,7 @@ describe('a cache of documents', () => {
     expect(opened).toBe(3);
   });
 
-  test('gives what nobody can change', () => {
+  test('returns immutable documents', () => {
     const { find } = createCountedStore({ a: 10 });
     find('a');
     const result = find('a') as StoredDocument;

@@ -13,13 +13,13 @@ import { viewRun } from '#workers/views/view-run.js';
 import { CancelledError } from '#workers/control.js';
 import { runOn } from '../domain/backtest/random-run.js';
 
-import { market } from './bits-market.js';
+import { createMarket } from './bits-market.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'give-way-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const data = market(8, 300);
-const document = (id: string, weighting: string): IndexDocument =>
+const data = createMarket(8, 300);
+const findDocument = (id: string, weighting: string): IndexDocument =>
   IndexDocument.parse({
     id,
     name: id,
@@ -28,9 +28,9 @@ const document = (id: string, weighting: string): IndexDocument =>
     rebalance: { frequency: 'quarterly' },
     pipeline: { weighting: { type: weighting } },
   });
-const own = document('OWN', 'EqualWeight');
+const own = findDocument('OWN', 'EqualWeight');
 const stored = runToColumns(runOn(openCalendars(), data, own), { contentHash: 'bits' });
-const benchmark = { indexId: 'OTHER', documents: { OTHER: document('OTHER', 'PriceWeight') } };
+const benchmark = { indexId: 'OTHER', documents: { OTHER: findDocument('OTHER', 'PriceWeight') } };
 
 interface Asked {
   /** File of the columns. */

@@ -117,7 +117,7 @@ function roundNumber(_: string, value: unknown): unknown {
 
 function report(): void {
   console.log(`${NAMES} names, 1260 sessions: milliseconds of processor to solve, for the frontiers, and to explain`);
-  for (const type of classes) if (kept.has(type)) console.log(`  ${type.padEnd(44)} ${line(kept.get(type)!)}`);
+  for (const type of classes) if (kept.has(type)) console.log(`  ${type.padEnd(44)} ${formatLine(kept.get(type)!)}`);
   const known = pairs.flatMap((types) => {
     const cost = kept.get(keyOf(types));
     return cost === undefined ? [] : [{ key: keyOf(types), cost, ratio: ratioOf(types) }];
@@ -129,7 +129,9 @@ function report(): void {
   const printPairs = (title: string, among: readonly (typeof known)[number][]) => {
     console.log(title);
     for (const { key, cost, ratio } of among)
-      console.log(`  ${key.padEnd(44)} ${line(cost)}${ratio === undefined ? '' : `, ${ratio.toFixed(1)}x its parts`}`);
+      console.log(
+        `  ${key.padEnd(44)} ${formatLine(cost)}${ratio === undefined ? '' : `, ${ratio.toFixed(1)}x its parts`}`,
+      );
   };
   const withoutAnswer = known.filter(({ cost }) => cost.state !== 'solved');
   if (withoutAnswer.length > 0) printPairs('pairs without an answer, or not converged:', withoutAnswer);
@@ -148,7 +150,7 @@ function report(): void {
   printPairs(`${slow.length} pairs above ${RATIO_MAX}x their parts`, slow);
 }
 
-function line({ solve, frontier, explained, state, binding }: Cost): string {
+function formatLine({ solve, frontier, explained, state, binding }: Cost): string {
   const times = [solve, frontier, explained].map((ms) => ms.toFixed(0).padStart(6)).join(' ');
   return `${times}${state === 'solved' ? '' : `, ${state.toUpperCase()}`}${binding.length > 0 ? `, binding ${binding.join(' ')}` : ''}`;
 }

@@ -31,7 +31,7 @@ const sizes = process.argv
   .map(Number)
   .filter((size) => size > 0);
 for (const names of sizes.length > 0 ? sizes : [2668, 5000]) {
-  const input = family(names);
+  const input = createFamily(names);
   for (const objective of OBJECTIVES) {
     const times = Array.from({ length: ROUNDS }, () => measureSolve(input, objective));
     const sorted = times.toSorted((a, b) => a - b);
@@ -68,7 +68,7 @@ function measureSolve(input: Input, objective: (typeof OBJECTIVES)[number]): num
 }
 
 /** Returns a market factor, eleven sectors and styles, with a skewed index. */
-function family(names: number): Input {
+function createFamily(names: number): Input {
   const random = createCounterRandom({ seed: 5, stream: 2 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
   const loadings = new Float64Array(names * FACTORS);

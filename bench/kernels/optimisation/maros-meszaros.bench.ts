@@ -40,7 +40,7 @@ interface Line {
 const { engine } = await openEngine('auto');
 const solver = createSolver(engine);
 const scratch = mkdtempSync(join(tmpdir(), 'maros-'));
-const lines = names.map(line);
+const lines = names.map(createLine);
 rmSync(scratch, { recursive: true });
 summary(
   'dense problems',
@@ -48,7 +48,7 @@ summary(
 );
 summary('all problems', lines);
 
-function line(name: string): Line {
+function createLine(name: string): Line {
   const { program, isDense, toFile } = readProblem(name, FOLDER);
   let values = new Float64Array(0);
   const { ms } = measureTime(() =>

@@ -21,7 +21,7 @@ export const RIDGE = 1e-7;
 
 /** As a file: n and m, then all arrays as doubles. */
 export function quadraticBytes({ n, hessian, linear, lower, upper, rows }: Quadratic): Buffer {
-  const bounds = (side: 'lower' | 'upper') => Float64Array.from(rows, (row) => row[side]);
+  const createBounds = (side: 'lower' | 'upper') => Float64Array.from(rows, (row) => row[side]);
   const parts = [
     Float64Array.of(n, rows.length),
     hessian,
@@ -29,8 +29,8 @@ export function quadraticBytes({ n, hessian, linear, lower, upper, rows }: Quadr
     lower,
     upper,
     ...rows.map(({ coefficients }) => coefficients),
-    bounds('lower'),
-    bounds('upper'),
+    createBounds('lower'),
+    createBounds('upper'),
   ];
   return Buffer.concat(parts.map((values) => Buffer.from(values.buffer, values.byteOffset, values.byteLength)));
 }

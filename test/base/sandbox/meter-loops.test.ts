@@ -36,7 +36,7 @@ test('a metered function gives the same values, and pays for its call and for ea
   }
 });
 
-test('a loop traps when no step is left, and one that has just enough ends', () => {
+test('a loop traps at the step limit, and one with exactly enough steps ends', () => {
   const { countUp, steps } = openMetered();
   steps.value = 101;
   expect(countUp(100)).toBe(100);

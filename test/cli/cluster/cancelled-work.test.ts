@@ -26,14 +26,14 @@ const LONG_ONLY = {
   name: 'Core',
   constraints: [{ id: 'p', type: 'PositionBounds', params: { lower: 0, upper: 0.1 } }],
 };
-const optimisation = (objective: object) => ({ index_id: 'WIDE', constraint_set_id: 'core', objective });
+const createOptimisation = (objective: object) => ({ index_id: 'WIDE', constraint_set_id: 'core', objective });
 
 /** Work by family; each is cancelled during its longest phase. */
 const FAMILIES: readonly (readonly [family: string, path: string, body: object])[] = [
   ['backtest', '/analytics/WIDE/backtest', {}],
-  ['optimisation', '/optimise/runs', optimisation({ type: 'min_variance' })],
-  ['CVaR', '/optimise/runs', optimisation({ type: 'min_cvar', confidence: 0.95, scenarios: 2000 })],
-  ['CDaR', '/optimise/runs', optimisation({ type: 'min_cdar', confidence: 0.95, scenarios: 2000 })],
+  ['optimisation', '/optimise/runs', createOptimisation({ type: 'min_variance' })],
+  ['CVaR', '/optimise/runs', createOptimisation({ type: 'min_cvar', confidence: 0.95, scenarios: 2000 })],
+  ['CDaR', '/optimise/runs', createOptimisation({ type: 'min_cdar', confidence: 0.95, scenarios: 2000 })],
   ['risk model', '/risk-models/wide/estimate', { index_id: 'RUN', intensity_method: 'ledoit_wolf' }],
   [
     'sweep',
@@ -108,7 +108,7 @@ async function waitForSamples(wanted: boolean, processes?: readonly number[]): P
   return since;
 }
 
-describe.skipIf(!IS_SOAK || !hasPostgresql)('a job that is cancelled gives its processor back in time', () => {
+describe.skipIf(!IS_SOAK || !hasPostgresql)('a cancelled job releases its processor in time', () => {
   let cluster: RunningCluster;
   beforeAll(async () => {
     cluster = await openCluster();

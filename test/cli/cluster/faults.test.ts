@@ -110,7 +110,7 @@ async function openFaulty(): Promise<Faulty> {
   const base = await mkdtemp(join(tmpdir(), 'divisor-faults-'));
   const openWay = hasNamespaces ? openCutLink : openStallingProxy;
   const proxies = await Promise.all(Array.from({ length: 6 }, () => openWay(server.url)));
-  const environment = (url: string): Record<string, string> => ({
+  const settingsFor = (url: string): Record<string, string> => ({
     DATABASE_URL: url,
     DIVISOR_ARTIFACTS: `s3://${s3.access.bucket}/${s3.access.prefix}`,
     AWS_ENDPOINT_URL_S3: s3.access.endpoint,
@@ -120,11 +120,11 @@ async function openFaulty(): Promise<Faulty> {
   });
   const flags = ['--log-level', 'warn', '--drain-ms', '0'];
   const place = async (start: () => Promise<Listening>): Promise<Place> => ({ start, run: await start() });
-  const front = (i: number) => place(() => serving(join(base, `front-${i}`), flags, environment(proxies[i]!.url)));
-  const worker = (url: string, i: number) =>
-    place(() => working(join(base, `worker-${i}`), [...flags, '--workers', '1'], environment(url)));
-  const fronts = await Promise.all([front(0), front(1)]);
-  const workers = await Promise.all(proxies.slice(2).map(({ url }, i) => worker(url, i)));
+  const startFront = (i: number) => place(() => serving(join(base, `front-${i}`), flags, settingsFor(proxies[i]!.url)));
+  const startWorker = (url: string, i: number) =>
+    place(() => working(join(base, `worker-${i}`), [...flags, '--workers', '1'], settingsFor(url)));
+  const fronts = await Promise.all([startFront(0), startFront(1)]);
+  const workers = await Promise.all(proxies.slice(2).map(({ url }, i) => startWorker(url, i)));
   const faulty: Faulty = {
     server,
     takeOvers: [],
@@ -261,13 +261,13 @@ async function falselyCrashed({ server, absences }: Faulty): Promise<readonly ob
 async function readDatabase(url: string, { indices, jobs, reads, stale }: Written) {
   const client = new Client(url);
   await client.connect();
-  const column = async (sql: string): Promise<string[]> =>
+  const listIds = async (sql: string): Promise<string[]> =>
     (await client.query<{ id: string }>(sql)).rows.map(({ id }) => id);
-  const idsBy = (status: string) => column(`SELECT job_id AS id FROM divisor.jobs WHERE status = '${status}'`);
+  const idsBy = (status: string) => listIds(`SELECT job_id AS id FROM divisor.jobs WHERE status = '${status}'`);
   while ([...(await idsBy('pending')), ...(await idsBy('running'))].length > 0) await sleep(500);
-  const stored = new Set(await column(`SELECT id FROM divisor.documents WHERE kind = 'index'`));
-  const known = new Set(await column('SELECT job_id AS id FROM divisor.jobs'));
-  const runs = await column(`SELECT body::jsonb ->> 'index_id' AS id FROM divisor.documents WHERE kind = 'run'`);
+  const stored = new Set(await listIds(`SELECT id FROM divisor.documents WHERE kind = 'index'`));
+  const known = new Set(await listIds('SELECT job_id AS id FROM divisor.jobs'));
+  const runs = await listIds(`SELECT body::jsonb ->> 'index_id' AS id FROM divisor.documents WHERE kind = 'run'`);
   const succeeded = (await idsBy('succeeded')).filter((id) => id.startsWith('backtest:'));
   const redone = `SELECT id FROM divisor.documents WHERE kind = 'job' AND (body::jsonb ->> 'attempt')::int > 1`;
   const result = {
@@ -277,10 +277,10 @@ async function readDatabase(url: string, { indices, jobs, reads, stale }: Writte
     doubled: runs.length - new Set(runs).size,
     halves: succeeded.filter((id) => !runs.includes(id.slice('backtest:'.length))).length,
     failed: await failedOf(client),
-    redone: (await column(redone)).length,
+    redone: (await listIds(redone)).length,
     reads,
     staleReads: stale,
-    staleFinishes: Number((await column(`SELECT sum((state::jsonb ->> 'stale')::int) AS id FROM divisor.nodes`))[0]),
+    staleFinishes: Number((await listIds(`SELECT sum((state::jsonb ->> 'stale')::int) AS id FROM divisor.nodes`))[0]),
   };
   await client.end();
   return result;

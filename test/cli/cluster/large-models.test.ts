@@ -159,7 +159,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
 
   const workerAt = (node: string): Listening => workers.find(({ home }) => node.endsWith(home))!;
 
-  test('has the bits of one worker on two, after the one that has it is killed', async () => {
+  test('has the bits of one worker on two, after the worker that runs it is killed', async () => {
     expect(expected.diagnostics.assets).toBe(SECURITIES);
     const { jobId, own, other } = await startHeldParts(cluster, { workerAt, start: () => startModel(cluster.front) });
     expect(other).not.toBe(own);

@@ -9,7 +9,7 @@ import type { RunningService } from '../../services/running-service.js';
 import { MARKET } from '../even-index.js';
 import { openCluster, type RunningCluster } from './running-cluster.js';
 
-const rows = (...data: readonly (readonly unknown[])[]) => ({
+const createRows = (...data: readonly (readonly unknown[])[]) => ({
   market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data },
 });
 const FIRST = [
@@ -47,7 +47,7 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
     front.ask<ImportResult>('POST', '/data/import', {
       store_id: id,
       name: id,
-      tables: rows(...data),
+      tables: createRows(...data),
       ...(on_exists && { on_exists }),
     });
   /** Returns the copies of a store on a front; a front creates their folder with the first one. */

@@ -29,7 +29,7 @@ async function submitBacktest(at: string, id: string): Promise<string> {
 }
 
 const run = async (at: string, id: string): Promise<Json> => waitForJob(at, await submitBacktest(at, id));
-const levels = async (at: string, id: string) => (await ask(at, 'GET', `/analytics/${id}/levels`))['levels'];
+const readLevels = async (at: string, id: string) => (await ask(at, 'GET', `/analytics/${id}/levels`))['levels'];
 
 type Versions = Awaited<ReturnType<typeof openVersions>>;
 type Process = Awaited<ReturnType<Versions['listening']>>;
@@ -102,7 +102,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     const second = await listening('.', 'worker', 'second-worker');
     await drained(versions, [of(own, 'NEW-C'), of(old, 'OLD-D')], oldWorker);
     for (const id of ['ASKED-OF-OLD', 'ASKED-OF-NEW', 'OLD-A', 'OLD-B', 'NEW-C', 'OLD-D'])
-      expect(await levels(own, id)).toEqual(await levels(own, 'BEFORE'));
+      expect(await readLevels(own, id)).toEqual(await readLevels(own, 'BEFORE'));
 
     const lastOld = await listening(older, 'worker', 'last-old-worker');
     const lost = await readLostAmongOthers(versions, front, second);

@@ -87,7 +87,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
       await cluster.query<{ heartbeat: Date }>('SELECT seen_at AS heartbeat FROM divisor.nodes WHERE node = $1', [node])
     )[0]!;
 
-  test('that is asked to end goes to another at once, which counts for no crash', async () => {
+  test('that is asked to end moves to another at once, without counting as a crash', async () => {
     const { jobId, holder, row } = await submitEndlessBacktest('STOPPED');
     holder.child.kill('SIGTERM');
     const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');

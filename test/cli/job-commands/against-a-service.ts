@@ -45,12 +45,12 @@ export function describeAgainstAService(): void {
       testFilesAndData(() => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: all }));
     });
 
-    test('a home that a service has is left to it, in one sentence', async () => {
+    test('a home in use by a service is refused in one sentence', async () => {
       const { status, err } = await runHere(['backtest', 'EVEN', '--home', home]);
       expect([status, err]).toEqual([75, expect.stringContaining(`in use by process ${service.child.pid}`)]);
     });
 
-    test('work is done there, with the key of the environment', async () => {
+    test('work runs in the service, with the key from the environment', async () => {
       const { status, out, err } = await runCommand(['backtest', 'EVEN']);
       expect([status, err, linesOf(out).at(-1)?.event]).toEqual([0, '', 'result']);
     });
@@ -66,7 +66,7 @@ export function describeAgainstAService(): void {
       expect((await fetch(`${service.url}/analytics/EVEN/record`, auth)).headers.get('etag')).toBe(before);
     });
 
-    test('the names that a shell completes are those of the store', async () => {
+    test('a shell completes the ids of the store', async () => {
       const { status, out } = await runCommand(['completion', 'ids', 'names']);
       expect([status, out]).toEqual([0, 'A\nB\nC\nD\n']);
     });
@@ -82,7 +82,7 @@ export function describeAgainstAService(): void {
       });
     });
 
-    test('a key without the scope ends with 77 and says which it lacks', async () => {
+    test('a key without the scope exits with 77 and the missing scope', async () => {
       const { status, err } = await runCommand(['backtest', 'EVEN', '--document', file('even.json')]);
       expect([status, err]).toEqual([77, 'divisor: FORBIDDEN_SCOPE: The key lacks the scope write.\n']);
     });
@@ -102,7 +102,7 @@ export function describeAgainstAService(): void {
       expect([status, err]).toEqual([1, expect.stringMatching(/^divisor: RISK_INSUFFICIENT_DATA: /)]);
     });
 
-    test('a folder outside the allowed ones is refused without a path, and where to see them is said', async () => {
+    test('a folder outside the allowed ones is refused without its path, with a hint where they are listed', async () => {
       const key = (
         await runHere(['keys', 'create', '--home', home, '--name', 'data', '--scopes', 'read,data'])
       ).out.trim();
@@ -190,7 +190,7 @@ export function describeAgainstAService(): void {
       });
     });
 
-    test('each view answers, and a word that is none of a family names what there is', async () => {
+    test('each view answers, and an unknown view lists the known ones', async () => {
       for (const words of [
         ['stores'],
         ['jobs', '--kind', 'backtest,render', '--status', 'succeeded'],
@@ -318,11 +318,11 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
     });
 
     describe.skipIf(!hasPseudoTerminal)('on a terminal', () => {
-      const environment = () => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
+      const createEnvironment = () => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
       test('one line redraws itself with the progress, and the result is a table', async () => {
         const { status, screen, written } = await onTerminal(
           ['sweep', file('grid.json'), '--index', 'EVEN'],
-          environment(),
+          createEnvironment(),
         );
         expect(status).toBe(0);
         expect(written).toContain('\r\u001b[2K');
@@ -335,13 +335,13 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       });
 
       test('an error is on its own line', async () => {
-        const { status, screen } = await onTerminal(['backtest', 'NOBODY'], environment());
+        const { status, screen } = await onTerminal(['backtest', 'NOBODY'], createEnvironment());
         expect([status, screen]).toEqual([2, [expect.stringMatching(/^divisor: INDEX_NOT_FOUND: /)]]);
       });
 
-      testSqlShell(environment);
+      testSqlShell(createEnvironment);
       test('--json says the same as on a pipe', async () => {
-        const { status, screen } = await onTerminal(['backtest', 'EVEN', '--json'], environment());
+        const { status, screen } = await onTerminal(['backtest', 'EVEN', '--json'], createEnvironment());
         expect([status, linesOf(screen.join('\n')).at(-1)?.event]).toEqual([0, 'result']);
       });
     });

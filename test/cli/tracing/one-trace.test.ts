@@ -98,7 +98,7 @@ test('one trace reaches from the request of a client to the reader process, the 
   expect(collector.spans.some(({ name, traceId }) => name === 'store transaction' && traceId !== TRACE)).toBe(true);
 });
 
-test('a trace that its client does not record, and requests of a sampler that is off, send nothing', async () => {
+test('unsampled traces send no spans', async () => {
   const { url, stop } = await servingHere(await temporaryFolder(), [], {
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/own`,
     OTEL_TRACES_SAMPLER: 'parentbased_always_off',
@@ -125,7 +125,7 @@ test('a collector that refuses or is unavailable delays no answer and no stop', 
   await refusing.close();
 });
 
-test('without a collector nothing is traced, and an address that is none refuses the start', async () => {
+test('without a collector nothing is traced, and an invalid address refuses the start', async () => {
   const { url, stop } = await servingHere(await temporaryFolder());
   const answer = await fetch(`${url}/indices`);
   expect(answer.headers.get('traceresponse')).toBeNull();

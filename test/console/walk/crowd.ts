@@ -59,7 +59,7 @@ export function describeCrowd(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('texts of documents and data are texts, whatever they say', async () => {
+  test('texts of documents and data are never markup', async () => {
     const { page, complaints } = desk();
     const dialogs: string[] = [];
     page.on('dialog', (dialog) => {
@@ -85,7 +85,7 @@ export function describeCrowd(desk: () => Desk): void {
     expect([dialogs, complaints]).toEqual([[], []]);
   });
 
-  test('more tabs load than a browser has connections to a host, and all of them hear of a job', async () => {
+  test('more tabs load than a browser has connections to a host, and each receives the events of a job', async () => {
     const { page, service } = desk();
     const context = await page.context().browser()!.newContext(); // The page has a browser.
     const tabs = await Promise.all(Array.from({ length: TABS }, () => context.newPage()));

@@ -71,7 +71,7 @@ export function describeDocuments(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('an overlay is written in the form of its kind, run, and its own part shown with the securities beneath', async () => {
+  test('an overlay is defined in its form and run, and shows its own part with the underlying securities', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/indices/CORE');
     await page.getByRole('link', { name: 'Overlay' }).click();

@@ -244,7 +244,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('why the newest run differs from an earlier one is found, and the index is seen as that one has it', async () => {
+  test('the difference between two runs is explained, and the index is shown as of the earlier run', async () => {
     const { complaints, page, service } = desk();
     const { body: runs } = await service.ask<StoredRuns>('GET', '/analytics/CORE/runs?limit=3');
     const [newest, , first] = runs.runs;
@@ -300,7 +300,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a run is watched by a rule, and taken through a past window and a shock', async () => {
+  test('limits of a run are watched, and scenarios of a past window and a shock are computed', async () => {
     const { complaints, page, service } = desk();
     await follow(page, '/console/indices/CORE?tab=limits');
     const { body } = await service.ask<{ sessions: number; breached_sessions: number }>(

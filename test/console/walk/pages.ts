@@ -34,7 +34,7 @@ const TABS = [
 ];
 
 /** Returns the address of every page with the content that the walk has created. */
-async function addresses({ service }: Desk): Promise<readonly string[]> {
+async function readAddresses({ service }: Desk): Promise<readonly string[]> {
   const findJob = async (kind: string) =>
     (
       await service.ask<{ jobs: { job_id: string }[] }>('GET', `/jobs?kind=${kind}&status=succeeded`)
@@ -141,7 +141,7 @@ interface Looked {
 }
 
 /** Returns the findings of axe-core, one per line, for some or all rules. */
-async function violations(page: Page, { rules, view, isFirst }: Looked): Promise<readonly string[]> {
+async function readViolations(page: Page, { rules, view, isFirst }: Looked): Promise<readonly string[]> {
   const exclude = isFirst ? ALIKE : [...ALIKE, ...AROUND];
   if (view !== undefined && !IS_SOAK) await markDrawn(page, view, exclude);
   const context = JSON.stringify({ exclude });
@@ -216,7 +216,7 @@ export function describePages(desk: () => Desk): void {
     };
     /** Every rule, every chart, and the tab key. */
     async function wideLight(address: string, { isFirst, isChecked }: Turn): Promise<void> {
-      if (isChecked) note(`${address} light`, await violations(page, { view: 'wide light', isFirst }));
+      if (isChecked) note(`${address} light`, await readViolations(page, { view: 'wide light', isFirst }));
       note(`${address} charts`, await page.evaluate<readonly string[]>(UNTOLD));
       if (IS_SOAK) await also(address, { shade: 'dark', rules: OF_COLOURS, isFirst });
       const problems = await tabProblems(page, isFirst);
@@ -229,7 +229,7 @@ export function describePages(desk: () => Desk): void {
     async function narrowDark(address: string, { isFirst, isChecked }: Turn): Promise<void> {
       await page.evaluate('scrollTo(0, 0)'); // The bar at the top covers elements that are scrolled below it.
       const looked = { ...(IS_SOAK && { rules: OF_WIDTHS }), view: 'narrow dark', isFirst };
-      if (isChecked) note(`${address} dark narrow`, await violations(page, looked));
+      if (isChecked) note(`${address} dark narrow`, await readViolations(page, looked));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
       if (IS_SOAK) await also(address, { shade: 'light', rules: OF_WIDTHS, isFirst });
@@ -238,7 +238,7 @@ export function describePages(desk: () => Desk): void {
     async function also(address: string, { shade, ...looked }: Looked & { readonly shade: Shade }): Promise<void> {
       await page.emulateMedia({ colorScheme: shade });
       await waitForCalm(page);
-      note(`${address} ${shade}`, await violations(page, looked));
+      note(`${address} ${shade}`, await readViolations(page, looked));
       await page.emulateMedia({ colorScheme: shade === 'dark' ? 'light' : 'dark' });
       await waitForCalm(page);
     }
@@ -246,7 +246,7 @@ export function describePages(desk: () => Desk): void {
       { size: WIDE, shade: 'light', look: wideLight },
       { size: NARROW, shade: 'dark', look: narrowDark },
     ] as const;
-    const all = await addresses(desk());
+    const all = await readAddresses(desk());
     for (const [k, address] of all.entries()) {
       await visit(page, address);
       // The first view of a page is the last view of the previous page.
@@ -264,7 +264,7 @@ export function describePages(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('the tab key comes to everything that acts on every page, each with a ring around it', () => {
+  test('the tab key reaches every control of every page, each with a focus ring', () => {
     expect(untabbed).toEqual({});
   });
 

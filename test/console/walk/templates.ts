@@ -7,11 +7,12 @@ export function describeTemplates(desk: () => Desk): void {
     const { complaints, page, service } = desk();
     await follow(page, '/');
     await page.getByRole('link', { name: 'Templates' }).click();
-    const card = (name: string) => page.getByRole('listitem').filter({ has: page.getByRole('heading', { name }) });
-    const calm = card('Low volatility, 100 securities');
+    const createCard = (name: string) =>
+      page.getByRole('listitem').filter({ has: page.getByRole('heading', { name }) });
+    const calm = createCard('Low volatility, 100 securities');
     await calm.getByRole('img', { name: /^Level of Low volatility/ }).waitFor();
     // Missing data is described by its meaning; the names of columns are folded.
-    const rated = card('Best rated half of each sector');
+    const rated = createCard('Best rated half of each sector');
     await rated.getByText('Data that the store lacks').waitFor();
     expect(await rated.getByText('ESG_RATING').isVisible()).toBe(false);
     await rated.getByText('Details').click();

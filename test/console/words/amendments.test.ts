@@ -41,8 +41,8 @@ describe('changes of a definition with published closes', () => {
 
   test('to amendments affect no close if they are added after the last one', () => {
     const later = (date: string) => editBody({ amendments: [{ effective_from: date, changes: {} }] });
-    const sizes = (document: JsonObject) => sortChanges(before, document, '2024-01-31').fixed.length;
-    expect([sizes(later('2024-02-01')), sizes(later('2024-01-31'))]).toEqual([0, 1]);
+    const computeSizes = (document: JsonObject) => sortChanges(before, document, '2024-01-31').fixed.length;
+    expect([computeSizes(later('2024-02-01')), computeSizes(later('2024-01-31'))]).toEqual([0, 1]);
   });
 
   test('become an amendment after the earlier ones, with the title and without the rest', () => {

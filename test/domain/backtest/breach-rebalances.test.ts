@@ -198,7 +198,7 @@ test('decisions are made in the order of their sessions, a breach between decisi
 });
 
 /** Risk weights, whose decider keeps measurements from one decision to the next. */
-test('with weights by risk, too, what comes later changes no rebalance', () => {
+test('later data change no rebalance, also with weights by risk', () => {
   let called = 0;
   fc.assert(
     fc.property(randomPrices, fc.integer({ min: 36, max: 44 }), (prices, rows) => {
@@ -231,7 +231,7 @@ const compositionsOf = (found: Run, until: number) =>
     .filter(({ session }) => session <= until)
     .map(({ session, decision, cause, columns, weights }) => [session, decision, cause, [...columns], [...weights]]);
 
-test('what comes later changes no rebalance that a breach calls for, nor a bit of a level', () => {
+test('later data change no rebalance caused by a breach, and no bit of a level', () => {
   let called = 0;
   fc.assert(
     fc.property(randomMarket, watchedDocument, fc.integer({ min: 14, max: 22 }), ({ market }, document, rows) => {
@@ -248,7 +248,7 @@ test('what comes later changes no rebalance that a breach calls for, nor a bit o
   expect(called).toBeGreaterThan(0);
 });
 
-test('an extended run is the whole run bit for bit, or says that a breach asks for the whole', () => {
+test('an extended run equals the whole run bit for bit, or states that a breach requires the whole', () => {
   const outcomes = { extended: 0, breach: 0 };
   fc.assert(
     fc.property(randomMarket, watchedDocument, fc.integer({ min: 14, max: 22 }), ({ market }, document, rows) => {

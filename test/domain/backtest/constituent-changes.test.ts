@@ -3,7 +3,7 @@ import { formatDay } from '#domain/time/days.js';
 import { type Case, explainCase, repeatPrice, day, close } from './constituent-case.js';
 import { WEEK } from './signed-case.js';
 
-describe('a name that leaves between rebalances', () => {
+describe('a security that leaves between rebalances', () => {
   const leaver = (action: { type: 'DELISTING' | 'ACQUISITION'; value: number }, treatment: Case['treatment'] = {}) =>
     explainCase({
       close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50) },
@@ -41,7 +41,7 @@ describe('a name that leaves between rebalances', () => {
     expect(ask('B', '2024-03-11')).toMatchObject({ held: 1, left: null });
   });
 
-  test('by a merger turns into the other name, which comes in by it', () => {
+  test('by a merger turns into the other security, which comes in by it', () => {
     const ask = explainCase({
       close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50), M: repeatPrice(40), EURUSD: repeatPrice(1.25) },
       reference: { A: { CURRENCY: 'EUR' }, B: { CURRENCY: 'USD' } },
@@ -62,7 +62,7 @@ describe('a name that leaves between rebalances', () => {
     });
   });
 
-  test('by a merger into a name without a price is paid its last close', () => {
+  test('by a merger into a security without a price is paid its last close', () => {
     const ask = explainCase({
       close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50), M: WEEK.map(() => null) },
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-07', related: 'M' }],
@@ -85,7 +85,7 @@ describe('a name that leaves between rebalances', () => {
     });
   });
 
-  test('by silence is paid its last close, after as many sessions without a bar as a price may be old', () => {
+  test('by missing bars is paid its last close after the maximum age of a price', () => {
     const ask = explainCase({
       close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50) },
       treatment: { max_stale_sessions: 2 },
@@ -126,7 +126,7 @@ describe('a name that leaves between rebalances', () => {
   });
 });
 
-describe('a name that comes between rebalances', () => {
+describe('a security that joins between rebalances', () => {
   const spunOff = (dates: readonly string[]) =>
     explainCase({
       close: { A: [100, 100, 80, 80, 80, 80], B: repeatPrice(50), KID: [null, null, null, 10, 10, 10] },
@@ -166,7 +166,7 @@ describe('a name that comes between rebalances', () => {
   });
 });
 
-describe('a name that left and came back', () => {
+describe('a security that left and returned', () => {
   // The more expensive security is held: A, then B, then A again.
   const ask = explainCase({
     close: { A: [60, 60, 40, 40, 70, 77], B: repeatPrice(50) },
@@ -189,7 +189,7 @@ describe('a name that left and came back', () => {
     expect(ask('A', '2024-03-07').left).toMatchObject({ event: 'rebalance', price: 40, weight: 1, exDay: null });
   });
 
-  test('and one that never was in it has neither entry nor departure', () => {
+  test('and a security that was never in it has neither entry nor exit', () => {
     expect(ask('B', '2024-03-05')).toMatchObject({
       held: null,
       weight: null,

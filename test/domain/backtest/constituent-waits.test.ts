@@ -15,7 +15,7 @@ describe('an index that waits for a bar', () => {
   const dear = (stale_targets: 'carry' | 'defer', rest: Partial<Case> = {}) =>
     explainCase({ ...case_, ...rest, treatment: { stale_targets } });
 
-  test('does not hold a name that is decided before its order is filled', () => {
+  test('does not hold a security that is decided before its order is filled', () => {
     const ask = dear('defer');
     const order = { date: day('2024-03-06'), side: 'buy', target: 1, reason: 'stale_price' };
     expect(ask('B', '2024-03-06')).toMatchObject({ weight: 1, excludedBy: null, held: null, entered: null, order });
@@ -41,7 +41,7 @@ describe('an index that waits for a bar', () => {
     });
   });
 
-  test('holds a name that is sold by decision until its order is filled', () => {
+  test('holds a security that is sold by decision until its order is filled', () => {
     // B enters on the 4th as the more expensive security and leaves when A becomes it: B then has no bar until the 8th.
     const ask = explainCase({
       close: { A: [60, 60, 80, 80, 80, 80], B: [70, 70, null, null, 30, 30] },
@@ -65,7 +65,7 @@ describe('an index that waits for a bar', () => {
     });
   });
 
-  test('has no order for a name that left before it could be sold', () => {
+  test('has no order for a security that left before it could be sold', () => {
     const ask = explainCase({
       close: { A: [60, 60, 80, 80, 80, 80], B: [70, 70, null, null, null, null] },
       dates: ['2024-03-06'],

@@ -143,7 +143,7 @@ describe('on random markets', () => {
     );
   });
 
-  test('other names in the same order, and the same request again, give the same bits', () => {
+  test('other securities in the same order, and the same request again, give the same bits', () => {
     fc.assert(
       fc.property(randomMarket, randomDocument, randomSignedRequest, ({ market }, document, request) => {
         const first = tryRun(market, document, request);
@@ -190,7 +190,7 @@ describe('on random markets', () => {
     expect(placed).toBeGreaterThan(0);
   });
 
-  test('the order of the names in the store changes levels by rounding at most', () => {
+  test('the order of the securities in the store changes levels by rounding at most', () => {
     fc.assert(
       fc.property(randomMarket, randomDocument, ({ market }, document) => {
         const reversed = (identifier: string) =>

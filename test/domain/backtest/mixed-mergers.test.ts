@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { attributionView } from '#views/attribution-view.js';
-import { close, repeatPrice, levels, simulate, weightsOf } from './event-case.js';
+import { close, repeatPrice, listLevels, simulate, weightsOf } from './event-case.js';
 import { eventsOf } from './exported-events.js';
 import { columnsOf } from './shorts-case.js';
 import { simulateSigned } from './signed-case.js';
@@ -13,7 +13,7 @@ const CLOSES = { A: [100, 100, null, null, null, null], B: repeatPrice(150), C: 
 describe('a merger into shares and cash', () => {
   test('is worth both: the shares stay, the cash is spread over all that is held', () => {
     const run = simulate({ close: CLOSES, actions: [MERGER] });
-    close(levels(run), repeatPrice(100));
+    close(listLevels(run), repeatPrice(100));
     // Out of 100: B holds 33.33 + 25, C 33.33; 8.33 in cash buys both in proportion, and the divisor is reduced by the
     // costs.
     expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(7 / 11, 12), C: expect.closeTo(4 / 11, 12) });
@@ -41,7 +41,7 @@ describe('a merger into shares and cash', () => {
   test('is a contribution of the security, and one exit among the events that moves the divisor', () => {
     const run = simulate({ close: { ...CLOSES, B: [150, 150, 180, 180, 180, 180] }, actions: [MERGER], costBps: 20 });
     // Of three thirds A is worth 90 in shares and 25 in cash for 100, and B 180 for 150.
-    close(levels(run), [100, 100, 335 / 3, 335 / 3, 335 / 3, 335 / 3]);
+    close(listLevels(run), [100, 100, 335 / 3, 335 / 3, 335 / 3, 335 / 3]);
     const columns = columnsOf(run);
     const { contributions, reconciles } = attributionView(columns, { start: null, end: null });
     expect(reconciles).toBe(true);
@@ -64,7 +64,7 @@ describe('a merger into shares and cash', () => {
       actions: [MERGER],
       rebalance: { frequency: 'custom', dates: ['2024-03-06'] },
     });
-    close(levels(run), repeatPrice(100));
+    close(listLevels(run), repeatPrice(100));
     expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) });
   });
 
@@ -85,14 +85,14 @@ describe('a merger into shares and cash', () => {
 
   test('without a price of the other security leaves at the last close', () => {
     const run = simulate({ close: CLOSES, actions: [{ ...MERGER, related: 'ABSENT' }] });
-    close(levels(run), repeatPrice(100));
+    close(listLevels(run), repeatPrice(100));
     expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) });
   });
 });
 
 describe('endings of one security on one day', () => {
   const endedBy = (...actions: Parameters<typeof simulate>[0]['actions'] & object) =>
-    levels(simulate({ close: CLOSES, actions })).at(-1)!;
+    listLevels(simulate({ close: CLOSES, actions })).at(-1)!;
   const ending = { name: 'A', ex: '2024-03-06' };
 
   test('are applied in the order of their consideration', () => {

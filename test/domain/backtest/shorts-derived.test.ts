@@ -68,7 +68,7 @@ describe('a derived index with a short position', () => {
   });
 });
 
-describe('an index that is made from one with a short position', () => {
+describe('an index derived from one with a short position', () => {
   const prices = { A: [100, 110, 121, 121, 121, 121], B: [50, 50, 50, 55, 55, 55], X: [20, 22, 22, 22, 11, 11] };
   const common = { calendar: 'MAIN', base_date: WEEK[0], rebalance: { frequency: 'none' } };
   const parent = IndexDocument.parse({
@@ -104,7 +104,7 @@ describe('an index that is made from one with a short position', () => {
     expect(reconcileView(columnsOf(found), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   });
 
-  test('by its universe has the short names to choose from', () => {
+  test('by its universe has the short securities to choose from', () => {
     const child = IndexDocument.parse({
       ...common,
       id: 'C',

@@ -14,7 +14,7 @@ import { buildMarket } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { columnsOf } from './shorts-case.js';
 import { CONSTITUENT } from './event-case.js';
-import { CALENDARS, holding, WEEK, type Treatment } from './signed-case.js';
+import { CALENDARS, createHolding, WEEK, type Treatment } from './signed-case.js';
 
 const MARKET = buildMarket({
   dates: WEEK,
@@ -39,7 +39,7 @@ function runTo(rows: number, treatment: Treatment): Run {
   return runOn(CALENDARS, cut(MARKET, rows), document, { createDecider });
 }
 
-const createDecider = holding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
+const createDecider = createHolding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 
 /** Return of a unit of C from its first to its last close; the special dividend is reinvested in every variant. */
 const computeUnitReturn = (paid: number): number =>

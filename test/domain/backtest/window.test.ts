@@ -87,14 +87,14 @@ describe('a range of fewer than two sessions is too short, whatever prices there
 });
 
 describe('what a calendar covers of a range', () => {
-  const coverage = (base_date: string, end: string | null) =>
+  const findCoverage = (base_date: string, end: string | null) =>
     checkRequestedRange({ document: { id: 'X', base_date }, calendar, dates, request: { start: null, end } }).coverage;
   const { from, to } = calendar.coverage;
 
   test('is cut where the range goes beyond it, though the prices end before', () => {
-    expect(coverage('2020-06-01', null)).toBeNull();
-    expect(coverage('2020-06-01', formatDay(to))).toBeNull();
-    expect(coverage('2020-06-01', formatDay(to + 1))).toEqual({
+    expect(findCoverage('2020-06-01', null)).toBeNull();
+    expect(findCoverage('2020-06-01', formatDay(to))).toBeNull();
+    expect(findCoverage('2020-06-01', formatDay(to + 1))).toEqual({
       calendar: 'TEST',
       requestedStart: parseValidDay('2020-06-01'),
       requestedEnd: to + 1,
@@ -103,7 +103,7 @@ describe('what a calendar covers of a range', () => {
       trimmedStart: false,
       trimmedEnd: true,
     });
-    expect(coverage(formatDay(from - 1), null)).toMatchObject({
+    expect(findCoverage(formatDay(from - 1), null)).toMatchObject({
       coveredStart: from,
       trimmedStart: true,
       trimmedEnd: false,

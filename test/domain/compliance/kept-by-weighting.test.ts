@@ -6,14 +6,16 @@ import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { CALENDARS, WEEK } from '../backtest/signed-case.js';
 
-function body(pipeline: object, universe: object = { kind: 'all' }) {
+function createBody(pipeline: object, universe: object = { kind: 'all' }) {
   const common = { id: 'X', name: 'X', calendar: 'MAIN', base_date: WEEK[0], universe };
   return { ...common, rebalance: { frequency: 'weekly' }, pipeline };
 }
 
 function warningsOf(pipeline: object, universe?: object) {
   const context = { calendars: CALENDARS.list(), indexOf: () => undefined };
-  return validateIndex(body(pipeline, universe), context).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT');
+  return validateIndex(createBody(pipeline, universe), context).findings.filter(
+    ({ code }) => code === 'LIMIT_NOT_KEPT',
+  );
 }
 
 const watching = (rule: string) => ({ treatment: { on_breach: 'rebalance', breach_rule: rule } });
@@ -82,9 +84,14 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     const close = Object.fromEntries(names.map((name, i) => [name, WEEK.map(() => (i < 12 ? 100 : 1))]));
     const market = buildMarket({ dates: WEEK, close });
     const run = (cap: number) =>
-      runOn(CALENDARS, market, IndexDocument.parse(body({ ...weightCapped(cap), ...watching('UCITS_5_10_40') })), {
-        createDecider: indexDecider,
-      });
+      runOn(
+        CALENDARS,
+        market,
+        IndexDocument.parse(createBody({ ...weightCapped(cap), ...watching('UCITS_5_10_40') })),
+        {
+          createDecider: indexDecider,
+        },
+      );
     const matches = run(0.09).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT');
     expect(matches).toHaveLength(1);
     expect(matches[0]!.count).toBe(run(0.09).index.compositions.list.length);

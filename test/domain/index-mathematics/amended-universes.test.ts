@@ -6,11 +6,11 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn, type RunRequest } from '../backtest/random-run.js';
-import { CALENDARS, expectNear, runIndexCase, weekdays } from './index-case.js';
+import { CALENDARS, expectNear, runIndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(30); // From Monday 4 March 2024; reviews on Fridays.
+const DAYS = listWeekdays(30); // From Monday 4 March 2024; reviews on Fridays.
 const repeatPrice = (value: number): number[] => DAYS.map(() => value);
-const rows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
+const listRows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
 const weekly = { frequency: 'weekly', anchor: 'first_session' };
 const list = (...identifiers: string[]) => ({ universe: { kind: 'list', identifiers } });
 
@@ -68,7 +68,7 @@ test('decisions on the data known at the time follow each text of a methodology'
   const contentWith = (countOfA: number): MarketData =>
     buildMarket({
       dates: DAYS,
-      close: { A: rows(100, 1), B: rows(50, -0.5), C: repeatPrice(20) },
+      close: { A: listRows(100, 1), B: listRows(50, -0.5), C: repeatPrice(20) },
       fields: { SHARES_OUTSTANDING: { A: repeatPrice(countOfA), B: repeatPrice(300), C: repeatPrice(1000) } },
     });
   const [before, since] = [contentWith(100), contentWith(500)];
@@ -104,7 +104,7 @@ test('decisions on the data known at the time follow each text of a methodology'
 describe('an index on an amended one', () => {
   const market = buildMarket({
     dates: DAYS,
-    close: { A: rows(100, 1), B: rows(50, -0.2), C: rows(20, 0.3), D: rows(80, 0.1) },
+    close: { A: listRows(100, 1), B: listRows(50, -0.2), C: listRows(20, 0.3), D: listRows(80, 0.1) },
     fields: { FORECAST: { A: repeatPrice(0.1), B: repeatPrice(0.08), C: repeatPrice(0.06), D: repeatPrice(0.2) } },
   });
   const begin = { calendar: 'MAIN', base_date: DAYS[0], rebalance: weekly };

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { CALENDARS, expectNear, runIndexCase, shareChangesOf, type IndexCase, weekdays } from './index-case.js';
+import { CALENDARS, expectNear, runIndexCase, shareChangesOf, type IndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(12);
+const DAYS = listWeekdays(12);
 const repeatPrice = (price: number): number[] => DAYS.map(() => price);
 const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
 const on = (at: number, more: object = {}) => ({ frequency: 'custom', dates: [DAYS[at]], ...more });

@@ -5,9 +5,9 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { buildMarket } from '../backtest/market-builder.js';
-import { CALENDARS, weekdays } from './index-case.js';
+import { CALENDARS, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(30);
+const DAYS = listWeekdays(30);
 /** Reference and effective session of the review. */
 const [DECISION, EFFECTIVE] = [10, 15];
 

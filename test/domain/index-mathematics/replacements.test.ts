@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
 
-const DAYS = weekdays(12);
+const DAYS = listWeekdays(12);
 const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
 const repeatPrice = (price: number, sessions = 5): number[] => Array.from({ length: sessions }, () => price);
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { fc } from '../../fast-check.js';
 import type { Run } from '#domain/backtest/run.js';
-import { expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
 
-const DAYS = weekdays(30);
+const DAYS = listWeekdays(30);
 const repeatPrice = (value: number): number[] => DAYS.map(() => value);
 /** Returns prices that grow from a start at a constant rate per session. */
 const drifting = (start: number, rate: number): number[] => DAYS.map((_, t) => start * (1 + rate) ** t);
@@ -153,11 +153,11 @@ describe('a rebalance that is spread over closes', () => {
       rebalance: { frequency: 'custom', dates: [DAYS[7]], phase: { sessions: 2 } },
     });
     // Half a share of B and half a share of C, then one share of C.
-    const money = (t: number) => close.A[t]! + 0.5 * (close.B[t]! + close.C[t]!);
-    expectNear(weightsOn(run, DAYS[7]!)['A']!, close.A[7]! / money(7));
+    const computeMoney = (t: number) => close.A[t]! + 0.5 * (close.B[t]! + close.C[t]!);
+    expectNear(weightsOn(run, DAYS[7]!)['A']!, close.A[7]! / computeMoney(7));
     expectReplayed(run, close);
     const { value, divisor } = run.index.book;
-    expectNear((divisor[7]! * value[7]!) / money(7), (divisor[8]! * value[8]!) / (close.A[8]! + close.C[8]!));
+    expectNear((divisor[7]! * value[7]!) / computeMoney(7), (divisor[8]! * value[8]!) / (close.A[8]! + close.C[8]!));
   });
 });
 

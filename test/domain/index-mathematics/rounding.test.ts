@@ -16,7 +16,7 @@ import { summaryView } from '#views/summary-view.js';
 import { readHeldWeights, weightsView } from '#views/weights-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
-import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
+import { CALENDARS, expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
 
 test.each([
   [1.005, 2, 1.01],
@@ -31,7 +31,7 @@ test.each([
   expect(roundHalfAwayFromZero(value, decimals)).toBe(rounded);
 });
 
-const DAYS = weekdays(8);
+const DAYS = listWeekdays(8);
 const sharesOf = (run: Run, at: number): number[] => [
   ...createIndexShares(run.index.book, 'USD')(run.index.compositions.list[at]!).shares!,
 ];
@@ -214,7 +214,7 @@ test('an amendment changes the decimals of the levels after its first review, no
 
 /** An index with weekly reviews whose levels have one decimal, and three decimals after the review of 8 March. */
 function amendable() {
-  const dates = weekdays(8);
+  const dates = listWeekdays(8);
   const close = { A: [3, 3.1, 3.3, 3.35, 3.4, 3.46, 3.51, 3.57], B: [7, 7.2, 6.9, 6.93, 7.01, 7.07, 7.13, 7.19] };
   const market = buildMarket({ dates, close });
   const document = IndexDocument.parse({

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { openExtended } from '../backtest/extend/extended.js';
 import { eventsOf } from '../backtest/exported-events.js';
-import { expectNear, runIndexCase, shareChangesOf, weekdays } from './index-case.js';
+import { expectNear, runIndexCase, shareChangesOf, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(12);
+const DAYS = listWeekdays(12);
 const BY_VALUE = {
   weighting: { type: 'MarketCapWeight' },
   events: { share_changes: 'effective' },

@@ -3,10 +3,10 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { expectResumes, newTally } from '../backtest/extend/growing-run.js';
-import { CALENDARS, expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { CALENDARS, expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
 
 const SESSIONS = 90;
-const DAYS = weekdays(SESSIONS);
+const DAYS = listWeekdays(SESSIONS);
 const repeatPrice = (price: number): number[] => Array.from({ length: SESSIONS }, () => price);
 const cutAfter = (price: number, last: number): (number | null)[] =>
   repeatPrice(price).map((p, t) => (t <= last ? p : null));

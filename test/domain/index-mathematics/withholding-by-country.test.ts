@@ -4,9 +4,9 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
-import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
+import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(4);
+const DAYS = listWeekdays(4);
 const RATES = { field: 'COUNTRY', rates: { US: 0.3, GB: 0 } };
 
 /** Half in A and half in B at 100; each pays 10 on the second session. */

@@ -171,7 +171,7 @@ describe('a shadow price is the change of the objective, in its own terms', () =
   });
 });
 
-describe('a choice of names', () => {
+describe('a choice of securities', () => {
   const SMALL = 10;
   const small = (objective: { type: string }, maximum: number) =>
     smallProblem({ names: SMALL, seed: 3, rows: [{ type: 'Cardinality', params: { maximum } }], objective });
@@ -199,7 +199,7 @@ describe('a choice of names', () => {
     expect(Math.abs(outcome.solution.value / computeByEnumeration(problem, 3) - 1)).toBeLessThan(1e-9);
   });
 
-  test('has no answer where every name has a budget of risk', () => {
+  test('has no answer where every security has a budget of risk', () => {
     expect(solveProblem(solvers, small({ type: 'risk_parity' }, 3))).toMatchObject({
       kind: 'no-choice',
       isProven: true,

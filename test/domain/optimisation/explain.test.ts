@@ -93,16 +93,16 @@ interface Case {
   readonly isChoice?: boolean;
 }
 
-const position = (params: object): Row => ({ id: 'pos', type: 'PositionBounds', params: { ...params } });
+const createPosition = (params: object): Row => ({ id: 'pos', type: 'PositionBounds', params: { ...params } });
 
 const CASES: readonly Case[] = [
   { name: 'no rows', rows: () => [] },
-  { name: 'position bounds', rows: () => [position({ upper: 0.07 })], holds: ['upper'] },
+  { name: 'position bounds', rows: () => [createPosition({ upper: 0.07 })], holds: ['upper'] },
   {
     name: 'sector bounds',
     rows: () => [
       { id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.22 } },
-      position({ upper: 0.1 }),
+      createPosition({ upper: 0.1 }),
     ],
     holds: ['upper'],
   },
@@ -132,10 +132,10 @@ const CASES: readonly Case[] = [
   },
   { name: 'an effective number', rows: () => [{ id: 'spread', type: 'EffectiveNumber', params: { minimum: 18 } }] },
   { name: 'a volatility limit', rows: () => [{ id: 'calm', type: 'Volatility', params: { limit: 0.082 } }] },
-  { name: 'soft bounds of names', rows: () => [position({ upper: 0.04, soft: 0.001 })], holds: ['kink'] },
+  { name: 'soft bounds of names', rows: () => [createPosition({ upper: 0.04, soft: 0.001 })], holds: ['kink'] },
   {
     name: 'a number of names',
-    rows: () => [{ id: 'count', type: 'Cardinality', params: { maximum: 12 } }, position({ upper: 0.2 })],
+    rows: () => [{ id: 'count', type: 'Cardinality', params: { maximum: 12 } }, createPosition({ upper: 0.2 })],
     holds: ['fixed'],
     isChoice: true,
   },
@@ -214,8 +214,8 @@ describe('the explanation of a solved weight', () => {
     }
   });
 
-  test('of names that had gone between decision and effect says what was left', () => {
-    const { explanation, composition } = explainRows([position({ upper: 0.07 })], { lag: 2 });
+  test('of securities that had gone between decision and effect says what was left', () => {
+    const { explanation, composition } = explainRows([createPosition({ upper: 0.07 })], { lag: 2 });
     for (const { solve, weight, stayed } of explanation)
       if (solve !== null && weight !== null)
         expect(Math.abs(computeByHand(solve) / stayed - weight)).toBeLessThan(1e-12);

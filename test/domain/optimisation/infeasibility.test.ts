@@ -58,12 +58,12 @@ describe('explainInfeasibility', () => {
   });
 
   test('rows of higher priority are relaxed first, rows of priority zero never', () => {
-    const rows = (first: number, second: number) => [
+    const createRows = (first: number, second: number) => [
       { id: 'a', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S0'], lower: 0.6, priority: first } },
       { id: 'b', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S1'], lower: 0.5, priority: second } },
     ];
     const explainPair = (first: number, second: number) =>
-      explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: rows(first, second) }))!;
+      explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: createRows(first, second) }))!;
     expect(explainPair(1, 3).all_rows_relaxation).toMatchObject([
       { id: 'b', parameter: 'lower', from: 0.5, to: 0.4, change: -0.1 },
     ]);
@@ -74,7 +74,7 @@ describe('explainInfeasibility', () => {
   });
 
   test('two conflicts at once have no single remedy and one for both, which relaxes the row of higher priority', () => {
-    const rows = (first: number, second: number) => [
+    const createRows = (first: number, second: number) => [
       { id: 'cap', type: 'PositionBounds', params: { upper: 0.05 } },
       {
         id: 'most',
@@ -88,7 +88,7 @@ describe('explainInfeasibility', () => {
       },
     ];
     const explainPair = (first: number, second: number) =>
-      explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: rows(first, second) }))!;
+      explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: createRows(first, second) }))!;
     for (const [first, second, id, to] of [
       [2, 1, 'most', 0.2],
       [1, 2, 'least', 0.1],
@@ -256,7 +256,7 @@ describe('explainInfeasibility', () => {
   }, 3_600_000);
 });
 
-describe('a number of names too small for the caps', () => {
+describe('a number of securities too small for the caps', () => {
   const problem = smallProblem({
     names: 7,
     seed: 1,

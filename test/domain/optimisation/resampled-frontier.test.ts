@@ -61,11 +61,11 @@ describe('a resampled frontier', () => {
       sessions,
       null,
     );
-    const column = (i: number) => Array.from({ length: sessions }, (_, t) => panel[t * NAMES + i]!);
+    const listColumn = (i: number) => Array.from({ length: sessions }, (_, t) => panel[t * NAMES + i]!);
     const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-    const average = Float64Array.from({ length: NAMES }, (_, i) => mean(column(i)));
+    const average = Float64Array.from({ length: NAMES }, (_, i) => mean(listColumn(i)));
     const covariance = (i: number, j: number) =>
-      (mean(column(i).map((value, t) => value * column(j)[t]!)) - average[i]! * average[j]!) *
+      (mean(listColumn(i).map((value, t) => value * listColumn(j)[t]!)) - average[i]! * average[j]!) *
       (sessions / (sessions - 1));
     const correlation = (i: number, j: number) => covariance(i, j) / Math.sqrt(covariance(i, i) * covariance(j, j));
     const pairs = Array.from({ length: NAMES }, (_, i) =>

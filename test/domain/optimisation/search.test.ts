@@ -5,7 +5,7 @@ import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.
 import { solveProblem } from '#domain/optimisation/search.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { createRestriction } from '#domain/optimisation/restriction.js';
-import { doubles, programOf, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
+import { createDoubles, programOf, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
@@ -53,7 +53,7 @@ function computeByEnumeration(problem: Problem, size: number): number {
   return best;
 }
 
-describe('a number of names', () => {
+describe('a number of securities', () => {
   test('securities with a positive lower bound are never dropped: too many of them are reported without a solve each', () => {
     let solves = 0;
     const { solver, algebra } = solvers;
@@ -86,7 +86,7 @@ describe('a number of names', () => {
     });
     const solution = requireSolution(built);
     expect(solution.objective / problem.expected.tracking_variance).toBeCloseTo(1, 9);
-    const expected = doubles(problem.expected.weights.data);
+    const expected = createDoubles(problem.expected.weights.data);
     solution.weights.forEach((weight, i) => expect(Math.abs(weight - expected[i]!)).toBeLessThan(1e-8));
     expect([solution.isHeuristic, countHeld(solution.weights)]).toEqual([false, problem.expected.holdings]);
   });
@@ -124,7 +124,7 @@ describe('a number of names', () => {
     }
   });
 
-  test('few names little above the least turnover that so few can have', () => {
+  test('few securities little above the least turnover that so few can have', () => {
     const market = { names: 45, seed: 5, hasPrevious: true, objective: { type: 'min_variance' } };
     const { weights } = smallProblem({ ...market, rows: [] }).previous!;
     const largest = weights.toSorted().subarray(-12);
@@ -219,7 +219,7 @@ describe('a number of names', () => {
     }
   });
 
-  test('a name that is held short is one of them, as enumeration has it', () => {
+  test('a security that is held short is one of them, as enumeration has it', () => {
     for (let seed = 1; seed <= (IS_SOAK ? 2 : 1); seed++) {
       const shorts = ['N002', 'N007'];
       const rows = [
@@ -238,7 +238,7 @@ describe('a number of names', () => {
     }
   });
 
-  test('a threshold of held names leaves short ones alone', () => {
+  test('a threshold of held securities leaves short ones alone', () => {
     const rows = [
       { type: 'MinimumHolding', params: { threshold: 0.12 } },
       { type: 'PositionBounds', params: { lower: -0.1, upper: -0.02, identifiers: ['N003'] } },
@@ -289,7 +289,7 @@ describe('a number of names', () => {
 });
 
 describe('other choices', () => {
-  test('no name is held below a threshold, in small problems at the least cost', () => {
+  test('no security is held below a threshold, in small problems at the least cost', () => {
     for (let seed = 1; seed <= 3; seed++) {
       const problem = smallProblem({ names: 9, seed, rows: [{ type: 'MinimumHolding', params: { threshold: 0.08 } }] });
       const solution = requireSolution(problem);
@@ -332,7 +332,7 @@ describe('other choices', () => {
     expect([solution.isHeuristic, solution.objective, solution.bound]).toEqual([false, 0, 0]);
   });
 
-  test('too few names for the caps is proven where every choice can be ruled out', () => {
+  test('too few securities for the caps is proven where every choice can be ruled out', () => {
     const outcome = solveProblem(
       solvers,
       smallProblem({

@@ -130,11 +130,11 @@ describe('a limit at the least of a tail, where planes that touch it at single w
   ] as const)(
     '%s: the answer is the optimum of a program whose planes are below the tail',
     (type, names, scenarios) => {
-      const rows = (limit: number) => [{ id: 'tail', type, params: { limit, confidence: 0.95 } }];
+      const createRows = (limit: number) => [{ id: 'tail', type, params: { limit, confidence: 0.95 } }];
       const returns = drawReturns(names, scenarios, 5);
-      const { to } = explainInfeasibility(solvers, tailProblem({ names, returns, rows: rows(0.0001) }))!
+      const { to } = explainInfeasibility(solvers, tailProblem({ names, returns, rows: createRows(0.0001) }))!
         .relaxations[0]!;
-      const problem = tailProblem({ names, returns, rows: rows(to) });
+      const problem = tailProblem({ names, returns, rows: createRows(to) });
       const outcome = solveProblem(solvers, problem);
       if (outcome.kind !== 'solved') throw new Error(outcome.kind);
       const { weights, assembled, answer } = outcome.solution;
@@ -220,7 +220,7 @@ describe('what the sentences promise', () => {
     expect(sentence).toContain(detail.relaxations[0]!.id);
   });
 
-  test('an effective number is never offered above the number of names', () => {
+  test('an effective number is never offered above the number of securities', () => {
     for (const rows of [
       [{ id: 'n', type: 'EffectiveNumber', params: { minimum: 40 } }],
       [
@@ -238,7 +238,7 @@ describe('what the sentences promise', () => {
   });
 });
 
-describe('a number of names that caps do not let reach the whole', () => {
+describe('a number of securities that caps do not let reach the whole', () => {
   const rows = [
     { id: 'n', type: 'Cardinality', params: { maximum: 20 } },
     { id: 'cap', type: 'PositionBounds', params: { upper: 0.02 } },
@@ -259,7 +259,7 @@ describe('a number of names that caps do not let reach the whole', () => {
     for (const relaxation of detail.relaxations) expect(relaxation).not.toHaveProperty('bound');
   });
 
-  test('counts by groups add up, and names outside of them count in full', () => {
+  test('counts by groups add up, and securities outside of them count in full', () => {
     const grouped = (maximum: number, upper: number) =>
       smallProblem({
         names: 50,

@@ -81,20 +81,20 @@ test('a blend pays only for its own rebalances, and lists them', () => {
 test('risk control pays a spread for what it borrows, and for changes of its exposure', () => {
   const spec = { type: 'risk_control', target: 1, sessions: 2, max_leverage: 3, lag: 0 };
   const returns = closes.map((close, t) => (t === 0 ? 0 : Math.log(close / closes[t - 1]!) ** 2));
-  const exposure = (t: number): number => {
+  const computeExposure = (t: number): number => {
     if (t === 0) return 1;
     const mean = t === 1 ? returns[1]! : (returns[t - 1]! + returns[t]!) / 2;
     return Math.min(3, 1 / Math.sqrt(252 * mean));
   };
-  expect(Math.max(...dates.map((_, t) => exposure(t)))).toBeGreaterThan(1);
-  const targetsAt = (t: number) => [exposure(t)];
+  expect(Math.max(...dates.map((_, t) => computeExposure(t)))).toBeGreaterThan(1);
+  const targetsAt = (t: number) => [computeExposure(t)];
   expectClose(runOf({ ...spec, cost_bps: 30 }).index.book.value, accountOf([closes], { targetsAt, cost: 0.003 }));
   const plain = accountOf([closes], { targetsAt, cost: 0 });
   const days = [0, 1, 1, 1, 3, 1];
   let level = 100;
   const expected = plain.map((own, t) => {
     if (t === 0) return level;
-    level *= own / plain[t - 1]! - (Math.max(0, exposure(t - 1) - 1) * 0.02 * days[t]!) / 360;
+    level *= own / plain[t - 1]! - (Math.max(0, computeExposure(t - 1) - 1) * 0.02 * days[t]!) / 360;
     return level;
   });
   expectClose(runOf({ ...spec, spread_bps: 200 }).index.book.value, expected);

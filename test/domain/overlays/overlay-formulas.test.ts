@@ -21,7 +21,7 @@ const source = IndexDocument.parse({
 });
 
 /** Returns weekdays that the calendar of the tests contains. */
-function weekdays(from: string, count: number): string[] {
+function listWeekdays(from: string, count: number): string[] {
   const closed = ['2024-01-15', '2024-02-05', '2024-02-06'];
   const dates: string[] = [];
   for (let day = parseValidDay(from); dates.length < count; day++) {
@@ -31,7 +31,7 @@ function weekdays(from: string, count: number): string[] {
   return dates;
 }
 
-const dates = weekdays('2023-12-27', 60);
+const dates = listWeekdays('2023-12-27', 60);
 let market: MarketData;
 let levels: Float64Array;
 let days: number[];
@@ -129,19 +129,19 @@ test('risk control holds the target over the larger of two volatilities, each wr
     }
     return Math.sqrt((252 * sum) / weights);
   };
-  const exposure = (t: number): number =>
+  const computeExposure = (t: number): number =>
     t < 3 ? 1 : Math.min(1.5, 0.1 / Math.max(volatility(t - 2, 4), volatility(t - 2, 10)));
   expectClose(
     levelOf({ type: 'risk_control', target: 0.1, half_lives: [4, 10], cash: 'DOMESTIC' }),
     chained((t, before) => {
-      const held = exposure(t - 1);
+      const held = computeExposure(t - 1);
       return before * (1 + held * returnAt(t) + ((1 - held) * rate[t - 1]! * daysAt(t)) / 360);
     }),
   );
 });
 
 test('risk control annualises by the sessions of a year that the overlay names', () => {
-  const exposure = (year: number, t: number): number => {
+  const computeExposure = (year: number, t: number): number => {
     const squares = Array.from({ length: 5 }, (_, k) => Math.log(levels[t - k]! / levels[t - k - 1]!) ** 2);
     return 0.1 / Math.sqrt((year * squares.reduce((sum, square) => sum + square, 0)) / 5);
   };
@@ -149,8 +149,8 @@ test('risk control annualises by the sessions of a year that the overlay names',
     levelOf({ type: 'risk_control', target: 0.1, sessions: 5, lag: 0, max_leverage: 10, annualisation }),
   );
   for (let t = 7; t < days.length; t++) {
-    expect(own![t]! / own![t - 1]! - 1).toBeCloseTo(exposure(261, t - 1) * returnAt(t), 12);
-    expect(usual![t]! / usual![t - 1]! - 1).toBeCloseTo(exposure(252, t - 1) * returnAt(t), 12);
+    expect(own![t]! / own![t - 1]! - 1).toBeCloseTo(computeExposure(261, t - 1) * returnAt(t), 12);
+    expect(usual![t]! / usual![t - 1]! - 1).toBeCloseTo(computeExposure(252, t - 1) * returnAt(t), 12);
   }
 });
 
@@ -187,10 +187,13 @@ test.each([
   const days = Int32Array.from(month, parseValidDay);
   const still = buildMarket({ dates: month, close: { A: month.map(() => 50), B: month.map(() => 20) } });
   const closes = Float64Array.from(month, (_, t) => 1 / (100 + ((end - 100) * t) / (month.length - 1)));
-  const series = (identifier: string, values: Float64Array) =>
+  const createSeries = (identifier: string, values: Float64Array) =>
     [identifier, { identifier, name: null, currency: null, days, closes: values }] as const;
   const none = new Float64Array(month.length);
-  const yen = { ...still, series: new Map([series('JPYUSD', closes), series('US', none), series('JP', none)]) };
+  const yen = {
+    ...still,
+    series: new Map([createSeries('JPYUSD', closes), createSeries('US', none), createSeries('JP', none)]),
+  };
   const beneath = IndexDocument.parse({ ...source, currency: 'JPY', base_date: month[0] });
   const rest = { base_date: month[0], base_value: 100_000, currency: 'USD' };
   const levelAtEnd = (overlay: object) =>

@@ -49,8 +49,8 @@ const hedge = { type: 'currency_hedged', to: 'GBP', rates };
 const byCurrency = (...currencies: Spec[]): Spec => ({ ...hedge, rates: { domestic: 'DOMESTIC' }, currencies });
 const dollars = { currency: 'USD', rate: 'FOREIGN', ratio: 0.5 };
 const risk = { type: 'risk_control', target: 0.1, half_lives: [3, 8] };
-const parts = (...ids: string[]) => ids.map((index_id) => ({ index_id, weight: 1 / ids.length }));
-const pair = { type: 'blend', parts: parts('X', 'Y'), rebalance: { frequency: 'quarterly' } };
+const listParts = (...ids: string[]) => ids.map((index_id) => ({ index_id, weight: 1 / ids.length }));
+const pair = { type: 'blend', parts: listParts('X', 'Y'), rebalance: { frequency: 'quarterly' } };
 
 /** An overlay with members that have no effect, their paths, and the overlay without them. */
 const IDLE: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
@@ -99,9 +99,9 @@ const IDLE: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
   ],
   [{ type: 'fee', percent: 0 }, ['overlay.percent'], { type: 'leverage', factor: 1 }, {}],
   [
-    { type: 'blend', parts: parts('X'), rebalance: { frequency: 'daily' }, cost_bps: 10 },
+    { type: 'blend', parts: listParts('X'), rebalance: { frequency: 'daily' }, cost_bps: 10 },
     ['overlay.cost_bps', 'overlay.rebalance'],
-    { type: 'blend', parts: parts('X') },
+    { type: 'blend', parts: listParts('X') },
     {},
   ],
   [
@@ -152,7 +152,7 @@ describe('a member without effect among the others', () => {
       ]);
   });
 
-  test('is the hedge of a currency in which no name is quoted', () => {
+  test('is the hedge of a currency in which no security is quoted', () => {
     const yen = { ...market, series: new Map([...market.series!, ['JPYUSD', { ...euros, identifier: 'JPYUSD' }]]) };
     const overlay = byCurrency(dollars, { currency: 'JPY', rate: 'FOREIGN' });
     expect(listRemarks(overlay, inPounds, yen)).toEqual([
@@ -183,7 +183,7 @@ test('a currency is hedged once, and never into itself: each one that is too muc
 });
 
 test('a blend without a schedule is reported with its default, one part needs none', () => {
-  const blendIndices = (...ids: string[]): Spec => ({ type: 'blend', parts: parts(...ids) });
+  const blendIndices = (...ids: string[]): Spec => ({ type: 'blend', parts: listParts(...ids) });
   const [taken] = listFindings(pair, { overlay: blendIndices('X', 'Y') });
   expect(taken).toMatchObject({ severity: 'info', code: 'DEFAULT_TAKEN', path: 'overlay.rebalance' });
   expect(taken?.value).toEqual({ frequency: 'quarterly', anchor: 'last_session' });
@@ -191,14 +191,14 @@ test('a blend without a schedule is reported with its default, one part needs no
 });
 
 test('the parts of a blend are of one currency: one in another is named with both', () => {
-  const mixed = { ...pair, parts: parts('X', 'Y', 'E') };
+  const mixed = { ...pair, parts: listParts('X', 'Y', 'E') };
   for (const rest of [{}, { currency: 'EUR' }]) {
     const errors = listFindings(mixed, rest).map(({ code, path, value }) => [code, path, value]);
     expect(errors).toEqual([['CURRENCIES_DIFFER', 'overlay.parts[2].index_id', 'E']]);
   }
   const [differs] = listFindings(mixed);
   expect(differs?.message).toMatch(/^The parts of a blend must have one currency: E is in EUR, X in USD\./);
-  expect(listRemarks({ ...pair, parts: parts('X', 'Y') }, { currency: 'EUR' })).toEqual([
+  expect(listRemarks({ ...pair, parts: listParts('X', 'Y') }, { currency: 'EUR' })).toEqual([
     ['error', 'NOT_IN_CHOICES', 'currency'],
     ['error', 'NOT_IN_CHOICES', 'currency'],
   ]);
@@ -252,9 +252,9 @@ describe('a rate that begins too late', () => {
         market: on,
         calendars: CALENDARS,
       });
-      const runs = () => levelOf(overlay, rest, on);
-      if (on.series!.get(id)!.days[0]! <= market.dates[0]!) expect(runs()).toHaveLength(dates.length);
-      else expect(runs).toThrow(Refusal);
+      const createRuns = () => levelOf(overlay, rest, on);
+      if (on.series!.get(id)!.days[0]! <= market.dates[0]!) expect(createRuns()).toHaveLength(dates.length);
+      else expect(createRuns).toThrow(Refusal);
       const isRefused = on.series!.get(id)!.days[0]! > market.dates[0]!;
       expect(findings.map((finding) => finding.path)).toEqual(isRefused ? [path] : []);
       expect(listRemarks(overlay, rest, on)).toEqual(isRefused ? [['warning', 'OUT_OF_RANGE', path]] : []);

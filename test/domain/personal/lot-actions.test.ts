@@ -10,7 +10,7 @@ const lot = (identifier: string, shares: number, cost: number): HeldLot => ({
   cost,
   acquired: ACQUIRED,
 });
-const action = (
+const createAction = (
   type: CorporateAction['type'],
   identifier: string,
   more: Partial<CorporateAction>,
@@ -35,22 +35,25 @@ const applyAction = (
 
 describe('lots through corporate actions', () => {
   test('a split of 7 for 1 (Apple, June 2014) spreads the basis over the new shares', () => {
-    const { lots, cash } = applyAction([lot('AAPL', 100, 450)], action('SPLIT', 'AAPL', { value: 7 }));
+    const { lots, cash } = applyAction([lot('AAPL', 100, 450)], createAction('SPLIT', 'AAPL', { value: 7 }));
     expect(lots).toEqual([{ identifier: 'AAPL', shares: 700, cost: 450 / 7, acquired: ACQUIRED }]);
     expect(cash).toBe(0);
     expect(
-      applyAction([lot('AAPL', 100, 450)], action('SPLIT', 'AAPL', { value: 7 }), {}, 'splits').lots[0]!.shares,
+      applyAction([lot('AAPL', 100, 450)], createAction('SPLIT', 'AAPL', { value: 7 }), {}, 'splits').lots[0]!.shares,
     ).toBe(100);
   });
 
   test('a cash dividend is income and leaves the basis', () => {
-    const { lots, dividends, gains } = applyAction([lot('KO', 200, 40)], action('DIVIDEND', 'KO', { value: 0.28 }));
+    const { lots, dividends, gains } = applyAction(
+      [lot('KO', 200, 40)],
+      createAction('DIVIDEND', 'KO', { value: 0.28 }),
+    );
     expect(dividends).toBeCloseTo(56, 12);
     expect([lots[0]!.cost, gains]).toEqual([40, []]);
   });
 
   test('a stock dividend of 5 % spreads the basis', () => {
-    const { lots } = applyAction([lot('T', 100, 21)], action('STOCK_DIVIDEND', 'T', { value: 1.05 }));
+    const { lots } = applyAction([lot('T', 100, 21)], createAction('STOCK_DIVIDEND', 'T', { value: 1.05 }));
     expect(lots[0]!.shares).toBeCloseTo(105, 12);
     expect(lots[0]!.cost).toBeCloseTo(20, 12);
   });
@@ -59,7 +62,7 @@ describe('lots through corporate actions', () => {
     // Closes of 2 January 2013: 32.05 and 35.12, one share for each: 47.72 % and 52.28 % of the basis.
     const { lots, gains } = applyAction(
       [lot('ABT', 100, 50)],
-      action('SPIN_OFF', 'ABT', { value: 1, related: 'ABBV' }),
+      createAction('SPIN_OFF', 'ABT', { value: 1, related: 'ABBV' }),
       {
         ABT: 32.05,
         ABBV: 35.12,
@@ -75,7 +78,7 @@ describe('lots through corporate actions', () => {
   });
 
   test('a spin-off of a third of a share keeps the basis of the whole', () => {
-    const { lots } = applyAction([lot('A', 90, 60)], action('SPIN_OFF', 'A', { value: 1 / 3, related: 'B' }), {
+    const { lots } = applyAction([lot('A', 90, 60)], createAction('SPIN_OFF', 'A', { value: 1 / 3, related: 'B' }), {
       A: 40,
       B: 60,
     });
@@ -87,7 +90,7 @@ describe('lots through corporate actions', () => {
   test('a merger for shares carries the basis over', () => {
     const { lots, cash, gains } = applyAction(
       [lot('XTO', 1000, 30)],
-      action('MERGER', 'XTO', { value: 0.7098, related: 'XOM' }),
+      createAction('MERGER', 'XTO', { value: 0.7098, related: 'XOM' }),
       { XOM: 60 },
     );
     expect(lots[0]!.shares).toBeCloseTo(709.8, 9);
@@ -97,7 +100,7 @@ describe('lots through corporate actions', () => {
 
   test('a merger for shares and cash realises gains up to the cash, and no loss', () => {
     // Wyeth and Pfizer, 2009: 33.00 in cash and 0.985 shares.
-    const terms = action('MERGER', 'WYE', { value: 0.985, cash: 33, related: 'PFE' });
+    const terms = createAction('MERGER', 'WYE', { value: 0.985, cash: 33, related: 'PFE' });
     const prices = { PFE: 17.66 };
     const worth = 0.985 * 17.66 + 33; // 50.3951
     const small = applyAction([lot('WYE', 100, 45)], terms, prices);
@@ -115,27 +118,27 @@ describe('lots through corporate actions', () => {
   test('an acquisition for cash sells every lot', () => {
     const { lots, cash, gains } = applyAction(
       [lot('A', 10, 4), lot('B', 1, 1)],
-      action('ACQUISITION', 'A', { value: 9 }),
+      createAction('ACQUISITION', 'A', { value: 9 }),
     );
     expect(lots).toEqual([lot('B', 1, 1)]);
     expect([cash, gains]).toEqual([90, [{ amount: 50, acquired: ACQUIRED }]]);
   });
 
   test('a worthless delisting is a loss of the basis', () => {
-    expect(applyAction([lot('A', 10, 4)], action('DELISTING', 'A', { value: 0 })).gains[0]!.amount).toBe(-40);
+    expect(applyAction([lot('A', 10, 4)], createAction('DELISTING', 'A', { value: 0 })).gains[0]!.amount).toBe(-40);
   });
 
   test('a return of capital reduces the basis, and is a gain below zero', () => {
     const { lots, cash, gains } = applyAction(
       [lot('A', 10, 4), lot('A', 10, 1)],
-      action('RETURN_OF_CAPITAL', 'A', { value: 3 }),
+      createAction('RETURN_OF_CAPITAL', 'A', { value: 3 }),
     );
     expect(lots.map(({ cost }) => cost)).toEqual([1, 0]);
     expect([cash, gains]).toEqual([60, [{ amount: 20, acquired: ACQUIRED }]]);
   });
 
   test('a change of the ticker renames the lot', () => {
-    expect(applyAction([lot('FB', 3, 2)], action('TICKER_CHANGE', 'FB', { related: 'META' })).lots).toEqual([
+    expect(applyAction([lot('FB', 3, 2)], createAction('TICKER_CHANGE', 'FB', { related: 'META' })).lots).toEqual([
       lot('META', 3, 2),
     ]);
   });

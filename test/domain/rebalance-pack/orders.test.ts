@@ -47,10 +47,10 @@ function createFilledByHand(names: readonly PackName[], held: Float64Array, cash
     if (least >= 0) after[least] = Math.max(held[least]!, after[least]! - names[least]!.lot);
     return least >= 0;
   };
-  const purchases = () => names.flatMap((_, i) => (after[i]! > held[i]! ? [i] : []));
-  const listAboveTarget = () => purchases().filter((i) => after[i]! > (names[i]!.weight * net) / names[i]!.price);
+  const listPurchases = () => names.flatMap((_, i) => (after[i]! > held[i]! ? [i] : []));
+  const listAboveTarget = () => listPurchases().filter((i) => after[i]! > (names[i]!.weight * net) / names[i]!.price);
   while (sumCash() < 0 && lower(listAboveTarget().filter((i) => after[i] === first[i])));
-  while (sumCash() < 0 && lower(purchases()));
+  while (sumCash() < 0 && lower(listPurchases()));
   const lackOf = (i: number) => names[i]!.weight * net - after[i]! * names[i]!.price;
   /** Returns the distance to the next whole lot below the target; an odd lot does not count. */
   const oneMore = (i: number): number => {

@@ -18,7 +18,7 @@ const FIRST_DAY = 15_000;
 const TYPES: readonly ActionType[] = ['DIVIDEND', 'DIVIDEND', 'SPECIAL_DIVIDEND', 'SPLIT', 'RIGHTS_ISSUE', 'DELISTING'];
 const calendars = { list: () => [], get: () => undefined };
 
-function action(identifier: string, type: ActionType, exDay: number, value: number): CorporateAction {
+function createAction(identifier: string, type: ActionType, exDay: number, value: number): CorporateAction {
   const none = { payDay: null, status: null, announcedDay: null, related: null };
   return { identifier, type, exDay, value, ...none, subscriptionPrice: type === 'RIGHTS_ISSUE' ? 20 : null };
 }
@@ -50,7 +50,12 @@ function randomMarket(seed: number, gaps: number): MarketData {
   for (let t = 0; t < drawUpTo(6); t++) close[t * NAMES + 1] = close[(DAYS - 1 - t) * NAMES + 2] = Number.NaN;
   const actions = Array.from({ length: NAMES }, (_, i) =>
     Array.from({ length: drawUpTo(12) }, () =>
-      action(`N${i}`, TYPES[drawUpTo(TYPES.length)]!, FIRST_DAY - 5 + drawUpTo(2 * DAYS + 10), 0.5 + random.uniform()),
+      createAction(
+        `N${i}`,
+        TYPES[drawUpTo(TYPES.length)]!,
+        FIRST_DAY - 5 + drawUpTo(2 * DAYS + 10),
+        0.5 + random.uniform(),
+      ),
     ).toSorted((a, b) => a.exDay - b.exDay),
   ).flat();
   return marketOf(close, actions);
@@ -86,7 +91,7 @@ const select: Parameters<ReturnSource['read']>[1]['selectColumns'] = (x, { width
 };
 
 describe('daily returns', () => {
-  test('are, bit by bit, those of the aligned market of the names', () => {
+  test('are, bit by bit, those of the aligned market of the securities', () => {
     fc.assert(
       fc.property(
         fc.nat(),
@@ -114,7 +119,7 @@ describe('daily returns', () => {
     const close = new Float64Array(80 * NAMES).fill(100);
     close.fill(50, 40 * NAMES);
     const on = FIRST_DAY + 2 * 40;
-    const market = marketOf(close, [action('N0', 'DIVIDEND', on, 1), action('N0', 'SPLIT', on, 2)]);
+    const market = marketOf(close, [createAction('N0', 'DIVIDEND', on, 1), createAction('N0', 'SPLIT', on, 2)]);
     const { coverage, read } = computeDailyReturns(market, { columns: [0, 1], from: null, to: null }, TERMS);
     const returns = new Float64Array(79 * 2);
     read(returns, { selectColumns: select });

@@ -37,7 +37,7 @@ describe('coverage', () => {
     expect(coverage.excluded.get(2)).toBe('prices on 30 of 60 sessions; at least 48 are required');
   });
 
-  test('a name needs 20 returns even when it has most of a short window', () => {
+  test('a security needs 20 returns even when it has most of a short window', () => {
     const coverage = findCoverage(
       windowOf({
         returns: addHoles(23, 2, [

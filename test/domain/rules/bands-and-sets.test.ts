@@ -68,12 +68,12 @@ test('a buffer in groups counts places and constituents in each group', () => {
 });
 
 describe('a fallback', () => {
-  const rule = (fallback: unknown) => ({
+  const createRule = (fallback: unknown) => ({
     selection: [{ id: 'x', type: 'RangeFilter', params: { field: 'SCORE', minimum: 9 }, fallback }],
     weighting: { type: 'EqualWeight' },
   });
   const decideRule = (fallback: unknown) => {
-    const decision = deciderOf(sm, rule(fallback)).decide(0, null);
+    const decision = deciderOf(sm, createRule(fallback)).decide(0, null);
     return decision.kind === 'decided' ? Array.from(decision.columns, (column) => NAMES[column]).join('') : '';
   };
 
@@ -90,7 +90,7 @@ describe('a fallback', () => {
   });
 
   test('is in the methodology and reads what its parameters read', () => {
-    const document = documentOf(rule([{ when_fewer_than: 3, params: { field: 'SIZE', minimum: 8 } }]));
+    const document = documentOf(createRule([{ when_fewer_than: 3, params: { field: 'SIZE', minimum: 8 } }]));
     expect(createMethodology(document).join(' ')).toContain(
       'If fewer than 3 remain, instead: Keep securities with a SIZE at least 8',
     );

@@ -224,7 +224,7 @@ describe('other indices and the index itself', () => {
 });
 
 test('an expression looks back as far as the datapoints in it', () => {
-  const session = (field: unknown) => {
+  const createSession = (field: unknown) => {
     const document = storeIndex('BACK', {
       pipeline: {
         selection: [{ id: 'x', type: 'TopN', params: { field, count: 5 } }],
@@ -234,10 +234,10 @@ test('an expression looks back as far as the datapoints in it', () => {
     return lookBackOf({ document, sessions: sm.sessions, decision: 300 });
   };
   const returns = { name: 'RETURN', aggregate: 'std', window: 120, lag: 9 };
-  expect(session('1 / std(RETURN, window=120, lag=9)')).toEqual(session(returns));
-  expect(session('mean(RETURN(lag=9) * 2, window=120)')).toEqual(session(returns));
-  expect(session('zscore(MOMENTUM(window=200, lag=10)) - zscore(AGE)')).toEqual(
-    session({ name: 'MOMENTUM', window: 200, lag: 10 }),
+  expect(createSession('1 / std(RETURN, window=120, lag=9)')).toEqual(createSession(returns));
+  expect(createSession('mean(RETURN(lag=9) * 2, window=120)')).toEqual(createSession(returns));
+  expect(createSession('zscore(MOMENTUM(window=200, lag=10)) - zscore(AGE)')).toEqual(
+    createSession({ name: 'MOMENTUM', window: 200, lag: 10 }),
   );
-  expect(session('years_of_growth(DIVIDEND)').paidAfter).toBeLessThan(parseValidDay('1930-01-01'));
+  expect(createSession('years_of_growth(DIVIDEND)').paidAfter).toBeLessThan(parseValidDay('1930-01-01'));
 });

@@ -4,11 +4,11 @@ import { alignDays, deciderOf, selectedBy, marketOf } from './rule-market.js';
 /** Three values on which A is true, false or unknown, and B likewise: nine securities, one for each pair. */
 const TRUTHS = [1, 0, null] as const;
 const pairs = TRUTHS.flatMap((a) => TRUTHS.map((b) => [a, b] as const));
-const label = (truth: 1 | 0 | null) => (truth === 1 ? 'T' : truth === 0 ? 'F' : 'U');
+const createLabel = (truth: 1 | 0 | null) => (truth === 1 ? 'T' : truth === 0 ? 'F' : 'U');
 const sm = alignDays(
   marketOf({
-    identifiers: pairs.map(([a, b]) => `${label(a)}${label(b)}`).toSorted(),
-    fields: table(),
+    identifiers: pairs.map(([a, b]) => `${createLabel(a)}${createLabel(b)}`).toSorted(),
+    fields: findTable(),
     reference: {
       GROUP: pairs.map(() => 'x'),
       FLAG: pairs.map((_, i) => i % 2 === 0),
@@ -17,8 +17,10 @@ const sm = alignDays(
   }),
 );
 
-function table() {
-  const sorted = pairs.toSorted((x, y) => (`${label(x[0])}${label(x[1])}` < `${label(y[0])}${label(y[1])}` ? -1 : 1));
+function findTable() {
+  const sorted = pairs.toSorted((x, y) =>
+    `${createLabel(x[0])}${createLabel(x[1])}` < `${createLabel(y[0])}${createLabel(y[1])}` ? -1 : 1,
+  );
   return { CLOSE: [sorted.map(() => 1)], A: [sorted.map(([a]) => a)], B: [sorted.map(([, b]) => b)] };
 }
 
@@ -129,7 +131,7 @@ describe('comparisons', () => {
   });
 
   test('a datapoint of another kind than the value is refused where it stands', () => {
-    const refusal = (params: unknown) => {
+    const findRefusal = (params: unknown) => {
       try {
         deciderOf(market, {
           selection: [{ id: 'x', type: 'ExpressionFilter', params }],
@@ -141,23 +143,23 @@ describe('comparisons', () => {
       }
       return undefined;
     };
-    const comparison = (name: string, word: string, value: unknown) => ({
+    const createComparison = (name: string, word: string, value: unknown) => ({
       node: 'comparison',
       field: { node: 'field', name },
       comparison: word,
       value,
     });
-    expect(refusal({ expression: createAll(comparison('SECTOR', 'gt', 1)) })).toMatchObject({
+    expect(findRefusal({ expression: createAll(createComparison('SECTOR', 'gt', 1)) })).toMatchObject({
       code: 'VALUE_TYPE_MISMATCH',
       path: 'pipeline.selection[0].params.expression.operands[0].field',
       message: 'SECTOR contains texts, which gt cannot compare with 1.',
     });
-    expect(refusal({ expression: comparison('CLOSE', 'eq', 'x') })?.code).toBe('VALUE_TYPE_MISMATCH');
-    expect(refusal({ expression: comparison('NOTHING', 'eq', 1) })).toMatchObject({
+    expect(findRefusal({ expression: createComparison('CLOSE', 'eq', 'x') })?.code).toBe('VALUE_TYPE_MISMATCH');
+    expect(findRefusal({ expression: createComparison('NOTHING', 'eq', 1) })).toMatchObject({
       code: 'UNKNOWN_FIELD_NAME',
       path: 'pipeline.selection[0].params.expression.field',
     });
-    expect(refusal({ expression: comparison('MARKET_CAP', 'gt', 1) })).toMatchObject({
+    expect(findRefusal({ expression: createComparison('MARKET_CAP', 'gt', 1) })).toMatchObject({
       code: 'UNKNOWN_FIELD_NAME',
       message: 'The store has no SHARES_OUTSTANDING, which MARKET_CAP needs.',
     });
@@ -184,7 +186,7 @@ describe('datapoints in expressions', () => {
       },
     }),
   );
-  const values = (field: Partial<Record<string, unknown>>, session = 8) => {
+  const createValues = (field: Partial<Record<string, unknown>>, session = 8) => {
     const test = (value: number) =>
       selectedBy(
         market,
@@ -205,8 +207,8 @@ describe('datapoints in expressions', () => {
   };
 
   test('the latest bar is read while it is at most five sessions old', () => {
-    expect(values({})(11)).toBe('C');
-    expect(values({}, 6)(2)).toBe('B'); // Its bar is five sessions old.
+    expect(createValues({})(11)).toBe('C');
+    expect(createValues({}, 6)(2)).toBe('B'); // Its bar is five sessions old.
     expect(selectedBy(market, { type: 'TopN', params: { field: 'CLOSE', count: 3 } }, { session: 7 })).toEqual([
       'A',
       'C',
@@ -214,27 +216,27 @@ describe('datapoints in expressions', () => {
   });
 
   test('a lag reads the values known a number of sessions ago', () => {
-    expect(values({ lag: 3 })(15)).toBe('A');
-    expect(values({ lag: 3 })(10)).toBe('C');
-    expect(values({ lag: 9 })(1)).toBe(''); // Before the first session.
+    expect(createValues({ lag: 3 })(15)).toBe('A');
+    expect(createValues({ lag: 3 })(10)).toBe('C');
+    expect(createValues({ lag: 9 })(1)).toBe(''); // Before the first session.
   });
 
   test('aggregates read the sessions with a bar, of which half the window is enough', () => {
-    expect(values({ aggregate: 'mean', window: 4 })(10.5)).toBe('C'); // 10 and 11 of the last four sessions.
-    expect(values({ aggregate: 'mean', window: 3 })(11)).toBe(''); // One of three is too few.
-    expect(values({ aggregate: 'median', window: 3 })(17)).toBe('A');
-    expect(values({ aggregate: 'sum', window: 3 })(51)).toBe('A');
-    expect(values({ aggregate: 'min', window: 3 })(16)).toBe('A');
-    expect(values({ aggregate: 'max', window: 3, lag: 1 })(17)).toBe('A');
-    expect(values({ aggregate: 'count', window: 4 })(2)).toBe('C');
-    expect(values({ aggregate: 'std', window: 3 })(1)).toBe('A');
+    expect(createValues({ aggregate: 'mean', window: 4 })(10.5)).toBe('C'); // 10 and 11 of the last four sessions.
+    expect(createValues({ aggregate: 'mean', window: 3 })(11)).toBe(''); // One of three is too few.
+    expect(createValues({ aggregate: 'median', window: 3 })(17)).toBe('A');
+    expect(createValues({ aggregate: 'sum', window: 3 })(51)).toBe('A');
+    expect(createValues({ aggregate: 'min', window: 3 })(16)).toBe('A');
+    expect(createValues({ aggregate: 'max', window: 3, lag: 1 })(17)).toBe('A');
+    expect(createValues({ aggregate: 'count', window: 4 })(2)).toBe('C');
+    expect(createValues({ aggregate: 'std', window: 3 })(1)).toBe('A');
   });
 
   test('transforms are taken across the survivors that have a value', () => {
-    expect(values({ transform: 'rank' })(1)).toBe('A');
-    expect(values({ transform: 'rank' })(2)).toBe('C');
-    expect(values({ transform: 'percentile' })(0)).toBe('C');
-    expect(values({ transform: 'zscore' })(1)).toBe('A');
+    expect(createValues({ transform: 'rank' })(1)).toBe('A');
+    expect(createValues({ transform: 'rank' })(2)).toBe('C');
+    expect(createValues({ transform: 'percentile' })(0)).toBe('C');
+    expect(createValues({ transform: 'zscore' })(1)).toBe('A');
   });
 
   test('equal values share a rank, and one value alone has the percentile 1', () => {

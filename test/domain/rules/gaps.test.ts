@@ -10,7 +10,7 @@ import { createBarHistory } from '#domain/risk/bar-history.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { AGGREGATES, requestLatest, type FieldRequest } from '#domain/datapoints/field-request.js';
 import { alignDays, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
-import { deviation, mean, median, slowMarket, type SlowMarket } from './slow-market.js';
+import { computeDeviation, mean, median, slowMarket, type SlowMarket } from './slow-market.js';
 import { IS_SOAK } from '../../soak.js';
 
 const SESSIONS = 36;
@@ -98,7 +98,7 @@ const STATISTICS: Readonly<Record<string, (values: number[]) => number | null>> 
   sum: (values) => values.reduce((total, value) => total + value, 0),
   min: (values) => Math.min(...values),
   max: (values) => Math.max(...values),
-  std: (values) => (values.length < 2 ? null : deviation(values)),
+  std: (values) => (values.length < 2 ? null : computeDeviation(values)),
   count: (values) => values.length,
 };
 
@@ -212,7 +212,7 @@ describe('windows over names with missing bars', () => {
     );
   });
 
-  test('of a name have the same bits whatever bars others lack, BETA left aside', () => {
+  test('of a security have the same bits whatever bars others lack, BETA left aside', () => {
     fc.assert(
       fc.property(markets, questions, fc.nat(NAMES - 1), (market, asked, column) => {
         const full = market.fields.get('CLOSE')!.map((price, at) => (at % NAMES === column ? price : 100 + (at % 7)));

@@ -77,10 +77,10 @@ describe('a phase-in', () => {
   });
 
   test('looks back over its reviews', () => {
-    const session = (steps: number) => {
+    const computeSession = (steps: number) => {
       const document = storeIndex({ type: 'EqualWeight', phase_in: { field: 'FLOAT', steps } }, schedule);
       return lookBackOf({ document, sessions: sm.sessions, decision: 150 }).session;
     };
-    expect(session(3)).toBeLessThanOrEqual(session(1) - 2 * 23);
+    expect(computeSession(3)).toBeLessThanOrEqual(computeSession(1) - 2 * 23);
   });
 });

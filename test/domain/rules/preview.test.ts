@@ -134,7 +134,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     }
   });
 
-  test('an index that waits for bars explains the order of each name that it could not trade', () => {
+  test('an index that waits for bars explains the order of each security that it could not trade', () => {
     const { list, sm } = composerOn(market, [waiting], last).compositions('WAITING');
     const seen = new Set<string>();
     for (const [k, composition] of list.entries()) {
@@ -231,7 +231,7 @@ describe('currencies', () => {
     expect(selectedBy(sm, { type: 'RangeFilter', params: { field: 'CLOSE', minimum: 800 } })).toEqual(['PENCE']);
   });
 
-  test('an exchange rate is no name of the universe', () => {
+  test('an exchange rate is no security of the universe', () => {
     const documents = [documentOf({ weighting: { type: 'EqualWeight' } }, { id: 'ALL' })];
     const day = withSterling.dates.at(-1)!;
     const { resolved } = previewRules(composerOn(withSterling, documents, day), 'ALL', day);
@@ -243,7 +243,7 @@ describe('currencies', () => {
     ]);
   });
 
-  test('a missing rate is refused only once a name that needs it is read', () => {
+  test('a missing rate is refused only once a security that needs it is read', () => {
     const sm = alignDays(market);
     const capped = { type: 'MarketCapWeight' };
     expect(() => deciderOf(sm, { weighting: capped }).decide(1, null)).toThrow(
@@ -258,7 +258,7 @@ describe('currencies', () => {
 });
 
 describe('the universe of a decision', () => {
-  test('a name without a bar for more than its allowance is not in it', () => {
+  test('a security without a bar for more than its allowance is not in it', () => {
     const sm = alignDays(
       marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1], ...Array.from({ length: 8 }, () => [1, null])] } }),
     );

@@ -153,7 +153,7 @@ export function weightsBy(
   );
 }
 
-export function generator(seed: number): () => number {
+export function createGenerator(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -174,13 +174,19 @@ export interface GeneratedOptions {
  * missing values, missing groups, splits, and ordinary, special and cancelled dividends.
  */
 export function createGeneratedMarket({ names, sessions, seed }: GeneratedOptions): MarketData {
-  const random = generator(seed);
+  const random = createGenerator(seed);
   const drawNormal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!;
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
-  const table = (): (number | null)[][] =>
+  const findTable = (): (number | null)[][] =>
     Array.from({ length: sessions }, () => Array.from({ length: names }, () => null));
-  const fields = { CLOSE: table(), VOLUME: table(), SHARES_OUTSTANDING: table(), FREE_FLOAT: table(), SCORE: table() };
+  const fields = {
+    CLOSE: findTable(),
+    VOLUME: findTable(),
+    SHARES_OUTSTANDING: findTable(),
+    FREE_FLOAT: findTable(),
+    SCORE: findTable(),
+  };
   const first = WEEKDAYS.sessions.findIndex((day) => day >= parseValidDay('2020-01-01'));
   const actions: Partial<CorporateAction>[] = [];
   identifiers.forEach((identifier, i) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { SELECTION_CLASSES } from '#domain/rules/catalogue.js';
 import { alignDays, deciderOf, createGeneratedMarket, selectedBy } from './rule-market.js';
-import { values } from './selection/case.js';
+import { createValues } from './selection/case.js';
 import { DATAPOINTS } from './selection/datapoints.js';
 import { RANKS } from './selection/ranks.js';
 import { median, listRankedNames, slowMarket } from './slow-market.js';
@@ -62,7 +62,7 @@ describe('laws of selection', () => {
       );
   });
 
-  test('the order of names in the store does not matter', () => {
+  test('the order of securities in the store does not matter', () => {
     const order = market.identifiers.map((_, i) => i).toReversed();
     const renamed = market.identifiers.map((_, i) => `Z${String(order[i]).padStart(3, '0')}`);
     // With identifiers that sort in the opposite order and no ties, the same holdings remain.
@@ -112,7 +112,7 @@ describe('constituents and their buffers', () => {
     const params = { field: 'SCORE', count: 20, enter_rank: 15, exit_rank: 28 };
     let before: string[] | null = null;
     for (const t of [120, 150, 180, 210, 240, 270, 299]) {
-      const order = listRankedNames(values(universeAt(t), (name) => slow.latest('SCORE', name, t)));
+      const order = listRankedNames(createValues(universeAt(t), (name) => slow.latest('SCORE', name, t)));
       const rank = new Map(order.map((name, i) => [name, i + 1]));
       const expected = new Set(order.slice(0, before === null ? 20 : 15));
       if (before !== null) {
@@ -137,7 +137,7 @@ describe('constituents and their buffers', () => {
   });
 
   test('CumulativeCoverage keeps constituents up to the coverage and the buffer', () => {
-    const caps = values(universeAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
+    const caps = createValues(universeAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
     const order = listRankedNames(caps);
     const total = order.reduce((sum, name) => sum + caps.get(name)!, 0);
     const upTo = (share: number) => {
@@ -159,7 +159,7 @@ describe('constituents and their buffers', () => {
   });
 
   test('constituents have their lower bounds', () => {
-    const traded = values(universeAt(299), (name) => slow.over('VALUE_TRADED', name, 299, 60, median));
+    const traded = createValues(universeAt(299), (name) => slow.over('VALUE_TRADED', name, 299, 60, median));
     const incumbents = slow.identifiers.filter((_, i) => i % 3 === 0);
     const expected = [...traded]
       .filter(([name, value]) => value !== null && value >= (incumbents.includes(name) ? 2e7 : 5e7))
@@ -167,7 +167,7 @@ describe('constituents and their buffers', () => {
     expect(
       selectedBy(sm, { type: 'LiquidityFilter', params: { minimum: 5e7, incumbent_minimum: 2e7 } }, { incumbents }),
     ).toEqual(expected.toSorted());
-    const caps = values(universeAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
+    const caps = createValues(universeAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
     const large = [...caps]
       .filter(([name, value]) => value !== null && value >= (incumbents.includes(name) ? 5e8 : 2e9))
       .map(([name]) => name);

@@ -4,7 +4,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { SELECTION_CLASSES, findSelectionClass } from '#domain/rules/catalogue.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import type { Verdict } from '#domain/rules/selection-class.js';
-import { alignDays, createGeneratedMarket, generator, marketOf } from './rule-market.js';
+import { alignDays, createGeneratedMarket, createGenerator, marketOf } from './rule-market.js';
 
 /** Securities of descending scores: the first has 100 and ranks first, the next 90, and so on. */
 const SCORES = [100, 90, 80, 70, 60, 50, 40, 30, 20, 10];
@@ -136,7 +136,7 @@ describe('a bound', () => {
   });
 
   test('on a score is reported next to the rank, the tighter of the two first', () => {
-    const composite = (params: object, scores?: readonly (number | null)[]) =>
+    const createComposite = (params: object, scores?: readonly (number | null)[]) =>
       explainRanks({
         type: 'CompositeScore',
         params: { terms: [{ field: 'SCORE' }], missing: 'include', ...params },
@@ -144,14 +144,14 @@ describe('a bound', () => {
       });
     // The z-scores of 100 to 10 are (score - 55) / sqrt(825): six of them are above -0.5.
     const deviation = Math.sqrt(825);
-    const few = composite({ count: 8, minimum: -0.5 });
+    const few = createComposite({ count: 8, minimum: -0.5 });
     expect(few(8)).toMatchObject({ kept: false, threshold: -0.5, cutoff: 6 });
     expect(few(8).distance).toBeCloseTo(25 / deviation - 0.5, 12);
     expect(few(8).thresholds.map(({ type, met }) => [type, met])).toEqual([
       ['minimum', false],
       ['count', true],
     ]);
-    const many = composite({ count: 3, minimum: -0.5 });
+    const many = createComposite({ count: 3, minimum: -0.5 });
     expect(many(5)).toMatchObject({ kept: false, cutoff: 3 });
     expect(many(5).threshold).toBeCloseTo(25 / deviation, 12);
     expect(many(5).distance).toBeCloseTo(20 / deviation, 12);
@@ -160,7 +160,7 @@ describe('a bound', () => {
       ['minimum', true],
     ]);
     // A security without a score is kept because missing values are kept, not because it is a constituent.
-    const missing = composite({ count: 8, minimum: -0.5 }, [...SCORES.slice(0, 9), null]);
+    const missing = createComposite({ count: 8, minimum: -0.5 }, [...SCORES.slice(0, 9), null]);
     expect(missing(10)).toMatchObject({ kept: true, value: null, incumbent: false, distance: 0 });
   });
 });
@@ -178,10 +178,10 @@ const MOVABLE = [
 
 describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
   const market = createGeneratedMarket({ names: 50, sessions: 40, seed });
-  const random = generator(seed);
+  const random = createGenerator(seed);
   const constituents = market.identifiers.flatMap((_, column) => (random() < 0.35 ? [column] : []));
 
-  test.each(MOVABLE)('a name moved past all it missed under $type $params is kept', ({ type, params }) => {
+  test.each(MOVABLE)('a security moved past all it missed under $type $params is kept', ({ type, params }) => {
     const scores = market.fields.get('SCORE')!;
     const last = scores.length - market.identifiers.length;
     const sm = alignDays(market);
@@ -230,16 +230,19 @@ describe('with its example', () => {
   };
   const constituents = market.identifiers.flatMap((_, column) => (column % 3 === 0 ? [column] : []));
 
-  test.each(SELECTION_CLASSES)('$type keeps a name that has a value exactly when it reached all it had to', (rule) => {
-    const given = rule.example['params'] as Record<string, unknown>;
-    // A plug-in is read by its name, like a column.
-    const params = rule.takesPlugin === true ? { plugin: 'CLOSE' } : given;
-    const verdict = decideRule(market, { type: rule.type, params, constituents });
-    verdict.kept.forEach((kept, position) => {
-      const { value, thresholds } = verdict.because(position);
-      if (value === null || thresholds.length === 0) return;
-      expect(thresholds.every(({ met }) => met)).toBe(kept === 1);
-      for (const { met, distance } of thresholds) expect(met ? distance === 0 : distance! >= 0).toBe(true);
-    });
-  });
+  test.each(SELECTION_CLASSES)(
+    '$type keeps a security that has a value exactly when it reached all it had to',
+    (rule) => {
+      const given = rule.example['params'] as Record<string, unknown>;
+      // A plug-in is read by its name, like a column.
+      const params = rule.takesPlugin === true ? { plugin: 'CLOSE' } : given;
+      const verdict = decideRule(market, { type: rule.type, params, constituents });
+      verdict.kept.forEach((kept, position) => {
+        const { value, thresholds } = verdict.because(position);
+        if (value === null || thresholds.length === 0) return;
+        expect(thresholds.every(({ met }) => met)).toBe(kept === 1);
+        for (const { met, distance } of thresholds) expect(met ? distance === 0 : distance! >= 0).toBe(true);
+      });
+    },
+  );
 });

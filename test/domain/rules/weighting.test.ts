@@ -4,7 +4,7 @@ import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { LINKAGES } from '#kernels/weighting/hierarchical-risk-parity.js';
 import { plainOrder, plainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
 import { alignDays, createGeneratedMarket, marketOf, weightsBy } from './rule-market.js';
-import { deviation, mean, listRankedNames, slowMarket, zScores, type SlowMarket } from './slow-market.js';
+import { computeDeviation, mean, listRankedNames, slowMarket, zScores, type SlowMarket } from './slow-market.js';
 
 type Raw = Map<string, number>;
 
@@ -100,7 +100,7 @@ const CASES: Case[] = [
     raw: (slow, universe, t) =>
       of(universe, (name) => {
         const returns = slow.windowValues('RETURN', name, t, 120);
-        return returns.length < 80 ? 0 : 1 / (deviation(returns) * Math.sqrt(252));
+        return returns.length < 80 ? 0 : 1 / (computeDeviation(returns) * Math.sqrt(252));
       }),
   },
   {
@@ -154,13 +154,13 @@ const CASES: Case[] = [
     type: 'GroupWeight',
     params: { field: 'SECTOR', between: 'market_cap', within: 'equal' },
     raw(slow, universe, t) {
-      const members = (name: string) =>
+      const listMembers = (name: string) =>
         universe.filter((other) => slow.reference(other, 'SECTOR') === slow.reference(name, 'SECTOR'));
       return of(
         universe,
         (name) =>
-          members(name).reduce((sum, other) => sum + (slow.latest('FREE_FLOAT_MARKET_CAP', other, t) ?? 0), 0) /
-          members(name).length,
+          listMembers(name).reduce((sum, other) => sum + (slow.latest('FREE_FLOAT_MARKET_CAP', other, t) ?? 0), 0) /
+          listMembers(name).length,
       );
     },
   },
@@ -256,7 +256,7 @@ describe('weightings solved from a covariance', () => {
   const marginal = (sigma: readonly (readonly number[])[], w: readonly number[]) =>
     sigma.map((row) => row.reduce((sum, value, j) => sum + value * w[j]!, 0));
 
-  test('equal risk: every covered name contributes the same to 1e-8 relative', () => {
+  test('equal risk: every covered security contributes the same to 1e-8 relative', () => {
     for (const intensity of [null, 0.5]) {
       const { covered, sigma } = covariance(intensity);
       const weights = weightsBy(sm, { type: 'EqualRiskWeight', params: { window, intensity } }) as Record<
@@ -270,7 +270,7 @@ describe('weightings solved from a covariance', () => {
     }
   });
 
-  test('minimum variance: no covered name can lower the variance within its bound', () => {
+  test('minimum variance: no covered security can lower the variance within its bound', () => {
     for (const upper of [1, 0.12]) {
       const { covered, sigma } = covariance(null);
       const weights = weightsBy(sm, { type: 'MinimumVarianceWeight', params: { window, upper } }) as Record<

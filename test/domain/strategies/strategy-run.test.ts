@@ -13,7 +13,7 @@ import { runOn } from '../backtest/random-run.js';
 const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
 const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04'];
 const PLAIN: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
-const cadence = (spec: Partial<RebalanceSpec>) => RebalanceSpec.parse(spec);
+const createCadence = (spec: Partial<RebalanceSpec>) => RebalanceSpec.parse(spec);
 
 /** An equally weighted index of all securities, rebalanced daily or never. */
 const equalWeights = (frequency: 'daily' | 'none') =>
@@ -64,7 +64,7 @@ describe('a separate cadence', () => {
     const result = runCase({
       close: TWO,
       index: 'daily',
-      terms: { rebalance: cadence({ frequency: 'none' }) },
+      terms: { rebalance: createCadence({ frequency: 'none' }) },
       capital: 1000,
     });
     expectClose([...result.level], [100, 150, 150, 200]);
@@ -76,7 +76,7 @@ describe('a separate cadence', () => {
     const result = runCase({
       close: TWO,
       index: 'none',
-      terms: { rebalance: cadence({ frequency: 'custom', dates: ['2024-01-03'] }), exposure: 0.5 },
+      terms: { rebalance: createCadence({ frequency: 'custom', dates: ['2024-01-03'] }), exposure: 0.5 },
       capital: 1000,
     });
     expectClose(moneyAt(result, 0), [250, 250, 500]);
@@ -191,13 +191,16 @@ describe('drift tolerance', () => {
 
 describe('a constraint set', () => {
   const THREE = { A: [10, 16, 16], B: [10, 10, 10], C: [10, 10, 1] };
-  const row = (type: string, params: Record<string, unknown>) => ({ id: '', type, params });
+  const createRow = (type: string, params: Record<string, unknown>) => ({ id: '', type, params });
 
   test('caps targets at each rebalance; without risk history they are the nearest weights', () => {
     const result = runCase({
       close: THREE,
       index: 'none',
-      terms: { rebalance: cadence({ frequency: 'daily' }), constraints: [row('PositionBounds', { upper: 0.4 })] },
+      terms: {
+        rebalance: createCadence({ frequency: 'daily' }),
+        constraints: [createRow('PositionBounds', { upper: 0.4 })],
+      },
       capital: 300,
     });
     expectClose(moneyAt(result, 0), [100, 100, 100, 0]);
@@ -211,7 +214,7 @@ describe('a constraint set', () => {
   });
 
   test('that allows cash is followed into it, times the exposure', () => {
-    const terms = { constraints: [row('WeightSum', { lower: 0, upper: 0.6 })], exposure: 0.5 };
+    const terms = { constraints: [createRow('WeightSum', { lower: 0, upper: 0.6 })], exposure: 0.5 };
     const result = runCase({ close: THREE, index: 'none', terms, capital: 300 });
     expectClose(moneyAt(result, 0), [30, 30, 30, 210]);
   });
@@ -221,8 +224,11 @@ describe('a constraint set', () => {
     // conflict.
     const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
     const terms = {
-      rebalance: cadence({ frequency: 'daily' }),
-      constraints: [row('RelativePositionBounds', { lower: 1, upper: 5 }), row('PositionBounds', { upper: 0.5 })],
+      rebalance: createCadence({ frequency: 'daily' }),
+      constraints: [
+        createRow('RelativePositionBounds', { lower: 1, upper: 5 }),
+        createRow('PositionBounds', { upper: 0.5 }),
+      ],
     };
     const result = runCase({ close, index: 'none', terms, capital: 300 });
     expect(result.rebalances.length).toBe(1);
@@ -236,10 +242,10 @@ describe('a constraint set', () => {
   test('that cannot be met on a later date, with a row that has a priority, is met with that row relaxed and reported', () => {
     const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
     const terms = {
-      rebalance: cadence({ frequency: 'daily' }),
+      rebalance: createCadence({ frequency: 'daily' }),
       constraints: [
-        row('RelativePositionBounds', { lower: 1, upper: 5 }),
-        row('PositionBounds', { upper: 0.5, priority: 1 }),
+        createRow('RelativePositionBounds', { lower: 1, upper: 5 }),
+        createRow('PositionBounds', { upper: 0.5, priority: 1 }),
       ],
     };
     const result = runCase({ close, index: 'none', terms, capital: 300 });
@@ -268,7 +274,7 @@ describe('a constraint set', () => {
       runCase({
         close: THREE,
         index: 'none',
-        terms: { constraints: [row('PositionBounds', { upper: 0.2 })] },
+        terms: { constraints: [createRow('PositionBounds', { upper: 0.2 })] },
         capital: 300,
       }),
     ).toThrow(

@@ -32,7 +32,7 @@ function runOf(seed: number, mean: number): VariantOutcome {
 }
 
 const RUNS = [runOf(1, 0.001), runOf(2, 0.0005), runOf(3, -0.0005)];
-const table = (outcomes: readonly VariantOutcome[]): SweepTable =>
+const createTable = (outcomes: readonly VariantOutcome[]): SweepTable =>
   createSweepTable({ outcomes: createOutcomeSource(outcomes), rankBy: 'sharpe_ratio', partitions: 4, folds: null });
 
 /** Returns equal levels of another definition. */
@@ -40,8 +40,8 @@ const repeatOutcome = (outcome: VariantOutcome): VariantOutcome => structuredClo
 
 describe('variants of equal levels', () => {
   const [a, b, c] = RUNS as [VariantOutcome, VariantOutcome, VariantOutcome];
-  const once = table([a, b, c]);
-  const twice = table([a, b, repeatOutcome(a), c, repeatOutcome(b), repeatOutcome(a)]);
+  const once = createTable([a, b, c]);
+  const twice = createTable([a, b, repeatOutcome(a), c, repeatOutcome(b), repeatOutcome(a)]);
 
   test('count as one trial: the significance of the choice counts different levels only', () => {
     expect(twice.selection).toEqual(once.selection);
@@ -56,7 +56,7 @@ describe('variants of equal levels', () => {
     const other = repeatOutcome(a) as Extract<VariantOutcome, { kind: 'run' }>;
     other.level[40]! *= 1 + Number.EPSILON;
     const refusal: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
-    const result = table([a, other, refusal, refusal]);
+    const result = createTable([a, other, refusal, refusal]);
     expect(result.selection!.trials).toBe(2);
     expect(result.identical).toEqual([]);
   });
@@ -74,7 +74,7 @@ describe('variants of equal levels', () => {
   });
 
   test('leave nothing to choose when all are alike', () => {
-    const single = table([a, repeatOutcome(a)]);
+    const single = createTable([a, repeatOutcome(a)]);
     expect(single).toMatchObject({
       selection: { trials: 1, expectedMaximumSharpe: 0 },
       overfitting: null,

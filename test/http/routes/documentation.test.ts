@@ -54,7 +54,7 @@ test.each(['/docs', '/docs/guide', '/docs/guide/data', '/openapi.json'])(
   },
 );
 
-test('no page makes a browser fetch anything but pictures of the guide, which are there', async () => {
+test('pages load nothing but existing pictures of the guide', async () => {
   const { body: first } = await service.ask<string>('GET', '/docs/guide');
   const pages = [
     '/docs',
@@ -78,7 +78,7 @@ test('no page makes a browser fetch anything but pictures of the guide, which ar
   }
 });
 
-test('the guide has a first page and others, and says which when asked for one it lacks', async () => {
+test('the guide has a first page and others, and lists them for an unknown page', async () => {
   expect((await service.ask<string>('GET', '/docs/guide')).body).toContain('<title>Divisor: Guide</title>');
   expect((await service.ask<string>('GET', '/docs/guide/data')).body).toContain('<title>Divisor: Data</title>');
   const { status, body } = await service.ask<{ error: { code: string; message: string } }>(

@@ -9,7 +9,7 @@ import { createSharedParts, type SharedParts } from '#jobs/postgres/shared-parts
 import type { Claim, ClaimOrder, JobQueue } from '#jobs/queue.js';
 import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
-import { job, LEASE_MS, succeed } from '../queue-port-world.js';
+import { createJob, LEASE_MS, succeed } from '../queue-port-world.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
@@ -22,11 +22,11 @@ const limits = {
   leaseMs: LEASE_MS,
 };
 const ORDER: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true };
-const ref = (name: string) => ({ name, bytes: 1, sha256: 'ab' });
+const createRef = (name: string) => ({ name, bytes: 1, sha256: 'ab' });
 const succeedWith = (name: string, files?: readonly string[]) =>
   ({
     type: 'succeed',
-    result: { artifact: ref(name), ...(files && { files: files.map(ref) }) },
+    result: { artifact: createRef(name), ...(files && { files: files.map(createRef) }) },
     message: '',
   }) as const;
 
@@ -39,7 +39,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     world = await openTestSchema();
     documents = await openPostgresDocuments({ database: world.database, schema: world.schema });
     queue = createPostgresQueue({ ...placeOf(), node: 'own', documents, limits, log: quiet });
-    await queue.submit(job('shared', { estimatedBytes: 50 }));
+    await queue.submit(createJob('shared', { estimatedBytes: 50 }));
     claim = (await queue.claim(ORDER))!;
   });
   afterEach(async () => {
@@ -59,10 +59,10 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   }
   const offerParts = async (count: number): Promise<OfferedParts> => {
     const parts = partsOf('own');
-    await parts.offer(claim.lease, range(count));
+    await parts.offer(claim.lease, listRange(count));
     return parts;
   };
-  const range = (count: number): number[] => Array.from({ length: count }, (_, part) => part);
+  const listRange = (count: number): number[] => Array.from({ length: count }, (_, part) => part);
 
   test('are taken once each, by the node of the job and by others', async () => {
     const own = await offerParts(20);
@@ -76,7 +76,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
       isMore = round.length > 0;
       taken.push(...round);
     }
-    expect(taken.toSorted((a, b) => a - b)).toEqual(range(20));
+    expect(taken.toSorted((a, b) => a - b)).toEqual(listRange(20));
   });
 
   test('come with what the job was submitted with, and with the outputs that others have written', async () => {
@@ -92,7 +92,9 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await own.collect(claim.lease)).toEqual([]);
     expect(await other.complete(part.lease, succeedWith('outputs', ['columns', 'plan']))).toBe(true);
     const result = await own.collect(claim.lease);
-    expect(result).toEqual([{ artifact: ref('outputs'), files: [ref('columns'), ref('plan')], parts: [0] }]);
+    expect(result).toEqual([
+      { artifact: createRef('outputs'), files: [createRef('columns'), createRef('plan')], parts: [0] },
+    ]);
     expect(await own.collect(claim.lease), 'outputs are collected once').toEqual([]);
     expect(await own.remaining(claim.lease)).toEqual([1]);
   });
@@ -111,7 +113,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await readSeenWork('own')).toEqual({ jobs: false, parts: false });
     expect(await readSeenWork('other', '2')).toEqual({ jobs: false, parts: false });
     expect(await readSeenWork('other', '1', 49)).toEqual({ jobs: false, parts: false });
-    await queue.submit(job('next'));
+    await queue.submit(createJob('next'));
     expect(await readSeenWork('other')).toEqual({ jobs: true, parts: true });
   });
 
@@ -155,7 +157,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await partsOf('other').claim({ ...ORDER, freeBytes: 50 })).toBeDefined();
   });
 
-  test("that a node gives back, or was silent about, are the job's own node's to compute", async () => {
+  test('that a node releases, or loses, are computed by the node of the job', async () => {
     const own = await offerParts(2);
     const other = partsOf('other');
     const part = (await other.claim(ORDER))!;

@@ -62,7 +62,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
   let revision = 0;
   let version = 0;
 
-  function record(jobId: string): JobRecord | undefined {
+  function findRecord(jobId: string): JobRecord | undefined {
     const body = documents.get(`job/${jobId}`) as object | undefined; // All bodies are objects.
     if (body === undefined) return undefined;
     const stored = records.get(body) ?? readJobRecord(body, jobId);
@@ -100,7 +100,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
   function commit(read: Map<string, number>, puts: Map<string, unknown>, jobs: readonly JobRow[]): boolean {
     for (const [key, seen] of read) if ((versions.get(key) ?? 0) !== seen) return false;
     const jobKey = [...puts.keys()].find((key) => key.startsWith('job/'));
-    const before = jobKey === undefined ? undefined : record(jobKey.slice(4));
+    const before = jobKey === undefined ? undefined : findRecord(jobKey.slice(4));
     if (puts.size > 0) version++;
     for (const [key, body] of puts) {
       if (body === undefined) documents.delete(key);
@@ -109,7 +109,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
       if (body === undefined && key.startsWith('job/')) rows.delete(key.slice(4));
     }
     for (const job of jobs) putRow(job);
-    onCommit({ puts, before, after: jobKey === undefined ? undefined : record(jobKey.slice(4)) });
+    onCommit({ puts, before, after: jobKey === undefined ? undefined : findRecord(jobKey.slice(4)) });
     return true;
   }
 
@@ -153,7 +153,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
   return {
     documents,
     rows,
-    record,
+    record: findRecord,
     portsOf: (call) => ({
       documents: documentsFor(call),
       rows: rowsFor(call, {
@@ -164,9 +164,9 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
         next: () => ({ sequence: ++sequence }),
         revise: () => ++revision,
         changed(jobId, change) {
-          const before = record(jobId);
+          const before = findRecord(jobId);
           change();
-          onCommit({ puts: new Map(), before, after: record(jobId) });
+          onCommit({ puts: new Map(), before, after: findRecord(jobId) });
         },
       }),
     }),

@@ -11,7 +11,7 @@ const N = 90;
 const engine = openWasmEngine();
 
 /** Covariance of returns with a common part, shrunk to its diagonal. */
-function market(common: number): Float64Array {
+function createMarket(common: number): Float64Array {
   const random = createCounterRandom({ seed: 4, stream: 0 });
   const panel = new Float64Array(2 * N * N);
   for (let t = 0; t < 2 * N; t++) {
@@ -38,8 +38,8 @@ const ends = Float64Array.from({ length: N * N }, (_, at) => {
 });
 
 test.each([
-  ['of a market', market(3)],
-  ['without a common part', market(0)],
+  ['of a market', createMarket(3)],
+  ['without a common part', createMarket(0)],
   ['of entries of different size', randomDefinite(N)],
   ['of equal blocks', blocks],
   ['of two coordinates', ends],
@@ -56,8 +56,8 @@ test.each([
 
 test('are not found of a matrix that is not positive definite, nearly singular or not finite, which is restored', () => {
   const changeEntry = (at: number, value: number): Float64Array =>
-    market(1).map((entry, k) => (k === at ? value : entry));
-  const singular = market(1);
+    createMarket(1).map((entry, k) => (k === at ? value : entry));
+  const singular = createMarket(1);
   for (let i = 0; i < N; i++) singular[i] = singular[i * N] = singular[N + i]!;
   singular[0] = singular[N + 1]! * (1 + 1e-12);
   for (const a of [

@@ -9,7 +9,7 @@ import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { expectEqual } from '../../equal.js';
 import { FEWER_ORDERS, testAgreement } from './agreement.js';
-import { hashSolution, problems, setsHere } from './native-problems.js';
+import { hashSolution, listProblems, setsHere } from './native-problems.js';
 import { randomDefinite, randomPanel, randomSymmetric } from './random-matrices.js';
 
 const arena = createArena();
@@ -25,7 +25,7 @@ for (const set of ['avx512', 'avx2', 'neon'] as const)
   if (!sets.includes(set)) console.log(`Native kernels of ${set} are not tested in this process: it has none.`);
 
 const expectedOf = new Map(
-  sets.length === 0 ? [] : problems().map((problem) => [problem, hashSolution(plain, arena, problem)]),
+  sets.length === 0 ? [] : listProblems().map((problem) => [problem, hashSolution(plain, arena, problem)]),
 );
 
 describe.skipIf(sets.length === 0).each(sets.length === 0 ? ['none' as never] : sets)('native kernels of %s', (set) => {

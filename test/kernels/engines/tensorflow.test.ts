@@ -128,7 +128,7 @@ describe('the TensorFlow engine', () => {
   });
 });
 
-test('a package that is there and cannot be loaded says why', async () => {
+test('an installed package that cannot be loaded is reported with the reason', async () => {
   const failToLoad = async (): Promise<never> => {
     throw new Error('libc.so: version not found\nRequire stack');
   };

@@ -42,7 +42,7 @@ describe('a convex account', () => {
     },
   );
 
-  test.runIf(hasPython)('does not meet them after another trade', () => {
+  test.runIf(hasPython)('violates them after another trade', () => {
     const program = convexAccount(3);
     const answer = solveAccount(program, { nodes: 0 });
     answer.trades.bought[4]! += 0.002;

@@ -79,7 +79,7 @@ describe('findPanelEigenvalues', () => {
     [30, 1],
     [2, 300],
     [150, 130],
-  ])('finds the range of the matrix, %i observations of %i names', (rows, assets) => {
+  ])('finds the range of the matrix, %i observations of %i securities', (rows, assets) => {
     const engine = openWasmEngine();
     for (const shrinkage of SETTINGS) {
       const whole = estimate(rows, assets, shrinkage);

@@ -20,7 +20,7 @@ export function certify(program: Program, point: Point): Certified {
   const { n, curvature, ridge, centre, linear, lower, upper, rows, kinks, norms } = program;
   const { x } = point;
   const matrix = program.metric === null ? new Float64Array(n * n) : createMetricMatrix(program.metric);
-  const times = (v: Float64Array) => product(matrix, v);
+  const times = (v: Float64Array) => createProduct(matrix, v);
   const subtractFrom = (from: Float64Array) => x.map((value, i) => value - from[i]!);
   const dot = (a: ArrayLike<number>, b: Float64Array) => b.reduce((sum, value, i) => sum + a[i]! * value, 0);
   let violation = 0;
@@ -120,10 +120,10 @@ export function farkasMargin(
 function normGradient({ metric }: Program, norm: Norm, from: Float64Array): Float64Array {
   if (norm.metric === 'identity') return from;
   const own: Metric = norm.metric === 'metric' ? metric! : norm.metric;
-  return product(createMetricMatrix(own), from);
+  return createProduct(createMetricMatrix(own), from);
 }
 
-function product(matrix: Float64Array, v: Float64Array): Float64Array {
+function createProduct(matrix: Float64Array, v: Float64Array): Float64Array {
   return v.map((_, i) => v.reduce((sum, value, j) => sum + matrix[i * v.length + j]! * value, 0));
 }
 

@@ -64,7 +64,7 @@ describe('soft rows by the dozen, eliminated into the curvature', () => {
     expect(largestDifference(answers[0]!, answers[1]!)).toBeLessThan(1e-10);
   });
 
-  test('are a sum of kinks where each is about one name', () => {
+  test('are a sum of kinks where each is about one security', () => {
     const random = seeded(8);
     const plain = { ...base(40, random), curvature: 2, ridge: 0 };
     const at = Float64Array.from({ length: 40 }, () => 0.02 * random());

@@ -34,7 +34,7 @@ function roundUnits(units: bigint, k: bigint): number {
   return units < 0n ? -value : value;
 }
 
-const magnitude = (value: bigint): bigint => (value < 0n ? -value : value);
+const createMagnitude = (value: bigint): bigint => (value < 0n ? -value : value);
 
 /** Distance of a point with its multipliers from an optimum, as defined by benchmarks of solvers. */
 export interface RationalResiduals {
@@ -73,7 +73,7 @@ export function rationalResiduals(
     see(exactly(x[i]!) * ONE, lower[i]!, upper[i]!);
     const curved = exactProducts(x, (j) => matrix[i * n + j]!);
     const forces = exactProducts(y, (r) => rows.coefficients[r * n + i]!);
-    dual = max(dual, magnitude(curved + forces + (exactly(linear[i]!) + exactly(z[i]!)) * ONE));
+    dual = max(dual, createMagnitude(curved + forces + (exactly(linear[i]!) + exactly(z[i]!)) * ONE));
     gap += exactly(x[i]!) * (curved + exactly(linear[i]!) * ONE);
     gap += atBound(z[i]!, lower[i]!, upper[i]!);
   }
@@ -85,7 +85,7 @@ export function rationalResiduals(
     );
     gap += atBound(y[r]!, rows.lower[r]!, rows.upper[r]!);
   }
-  return { primal: roundUnits(primal, 2n), dual: roundUnits(dual, 2n), gap: roundUnits(magnitude(gap), 3n) };
+  return { primal: roundUnits(primal, 2n), dual: roundUnits(dual, 2n), gap: roundUnits(createMagnitude(gap), 3n) };
 }
 
 function max(one: bigint, other: bigint): bigint {

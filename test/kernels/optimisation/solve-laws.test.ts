@@ -8,7 +8,7 @@ import { randomProgram } from './random-programs.js';
 import { solver, requireSolution, largestDifference, regular, base } from './solved.js';
 
 describe('laws', () => {
-  test('permuting the names permutes the answer', () => {
+  test('permuting the securities permutes the answer', () => {
     for (const program of regular) {
       const { n } = program;
       const order = Array.from({ length: n }, (_, i) => (i * 7 + 3) % n);
@@ -92,7 +92,7 @@ describe('laws', () => {
     }
   });
 
-  test('splitting a name in two keeps the sum of its halves', () => {
+  test('splitting a security in two keeps the sum of its halves', () => {
     for (const program of regular.filter(({ kinks }) => kinks.length === 0)) {
       const { n, rows } = program;
       const matrix = createMetricMatrix(program.metric);
@@ -138,7 +138,7 @@ describe('laws', () => {
     }
   });
 
-  test('any state leads to the answer, a wrong one as well', () => {
+  test('any initial state leads to the answer, also a wrong one', () => {
     for (const program of regular) {
       const wrong = createColdState(program);
       wrong.names.fill(1);

@@ -62,7 +62,7 @@ describe.each(MADE_BY)('%s', (_, percentilesOf) => {
     expect([...out]).toEqual([1.5, 1, 1, 1, 2]);
   });
 
-  test('has the percentiles of the definition of many names, some far from the others and some equal', () => {
+  test('has the percentiles of the definition of many securities, some far from the others and some equal', () => {
     const names = Array.from({ length: 200 }, (_, i) => i);
     const spreads = [
       (i: number) => Math.sin(i * 12.9898),

@@ -42,7 +42,7 @@ async function markOf(market: MarketData): Promise<PrefixMark> {
   return prefixMark(market, (await digestContent(market)).digests, LAST);
 }
 
-test('without the names that begin later a market has the mark of before they came, over whole blocks and their rest', async () => {
+test('without the securities that begin later a market has the mark of before they came, over whole blocks and their rest', async () => {
   const before = await markOf(createMarketFor({ count: DAYS, names: OLD }));
   for (const names of [
     ['A', 'B', 'C', 'N'],
@@ -64,7 +64,7 @@ test('reference data that was there before the bars of its name is no other hist
   );
 });
 
-test('a value that is another, in any block, or a name with a bar by then is another history', async () => {
+test('a value that is another, in any block, or a security with a bar by then is another history', async () => {
   const before = await markOf(createMarketFor({ count: DAYS, names: OLD }));
   for (const at of [3, 100, DAYS - 1]) {
     const change = (close: Record<string, (number | null)[]>) => void (close['B']![at]! += 1e-9);

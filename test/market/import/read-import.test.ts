@@ -5,17 +5,17 @@ import { createProblems } from '#market/tables/problems.js';
 import { readImport, type ImportSource } from '#market/import/read-import.js';
 import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
-import { places } from '../store-folder.js';
+import { listPlaces } from '../store-folder.js';
 
 async function importSource(source: ImportSource) {
   const problems = createProblems();
   const read = await readImport(source, problems);
-  return { read, findings: problems.findings(), places: places(problems.findings()) };
+  return { read, findings: problems.findings(), places: listPlaces(problems.findings()) };
 }
 
-const workbook = (rows: Sheet['rows'], name = 'market') =>
+const findWorkbook = (rows: Sheet['rows'], name = 'market') =>
   importSource({ kind: 'xlsx', bytes: writeWorkbook([{ name, rows }]) });
-const csv = (files: Record<string, string>) =>
+const findCsv = (files: Record<string, string>) =>
   importSource({ kind: 'csv', bytes: writeZip(Object.entries(files).map(([name, text]) => ({ name, text }))) });
 const HEADER = ['identifier', 'date', 'CLOSE'];
 
@@ -60,7 +60,7 @@ describe('a workbook', () => {
     ['no identifier', [null, '2024-01-02', 1], 'BAD_IDENTIFIER market[row 1].identifier'],
     ['a value beyond the header', ['A', '2024-01-02', 1, 5], 'UNREADABLE_FILE market[row 1]'],
   ])('with %s is reported', async (_what, row, place) => {
-    expect((await workbook([HEADER, row])).places).toEqual([place]);
+    expect((await findWorkbook([HEADER, row])).places).toEqual([place]);
   });
 
   test('keeps text that looks like a formula as text', async () => {
@@ -99,7 +99,7 @@ describe('a workbook', () => {
   });
 
   test('with another sheet, or without a market, is reported', async () => {
-    expect((await workbook([HEADER, ['A', '2024-01-02', 1]], 'prices')).places).toEqual([
+    expect((await findWorkbook([HEADER, ['A', '2024-01-02', 1]], 'prices')).places).toEqual([
       'EMPTY_DATASET market',
       'UNKNOWN_FIELD prices',
     ]);
@@ -116,16 +116,16 @@ describe('a workbook', () => {
 });
 
 test('a table whose index has another number of rows than its data is refused with both; without labels it is not', async () => {
-  const bars = (index: number[]) => ({ market: { index, columns: HEADER, data: [['A', '2024-01-02', 1]] } });
-  const { findings } = await importSource({ kind: 'tables', tables: bars([0, 1]) });
-  expect(places(findings)).toEqual(['UNREADABLE_FILE market']);
+  const createBars = (index: number[]) => ({ market: { index, columns: HEADER, data: [['A', '2024-01-02', 1]] } });
+  const { findings } = await importSource({ kind: 'tables', tables: createBars([0, 1]) });
+  expect(listPlaces(findings)).toEqual(['UNREADABLE_FILE market']);
   expect(findings[0]!.message).toMatch(/\b2 rows\b.*\b1 row\b/);
-  expect((await importSource({ kind: 'tables', tables: bars([]) })).findings).toEqual([]);
+  expect((await importSource({ kind: 'tables', tables: createBars([]) })).findings).toEqual([]);
 });
 
 describe('a zip of CSV files', () => {
   test('reports problems at file, row and column', async () => {
-    const { places: reported } = await csv({
+    const { places: reported } = await findCsv({
       'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\nA,2024-01-03,"1,5"\n',
       'reference.csv': 'identifier,NAME\n,x\n',
     });
@@ -134,13 +134,13 @@ describe('a zip of CSV files', () => {
 
   test('with a file of another name is reported, wherever the name leads', async () => {
     const market = 'identifier,date,CLOSE\nA,2024-01-02,1\n';
-    expect((await csv({ 'market.csv': market, 'prices.csv': 'x\n' })).places).toEqual(['UNKNOWN_FIELD prices.csv']);
-    expect((await csv({ 'market.csv': market, '../../etc/passwd': 'x' })).places).toEqual(['UNREADABLE_FILE ']);
+    expect((await findCsv({ 'market.csv': market, 'prices.csv': 'x\n' })).places).toEqual(['UNKNOWN_FIELD prices.csv']);
+    expect((await findCsv({ 'market.csv': market, '../../etc/passwd': 'x' })).places).toEqual(['UNREADABLE_FILE ']);
   });
 
-  test('may hold what a system adds to archives, and names in capitals', async () => {
+  test('may contain system files, and names in capitals', async () => {
     const market = 'identifier,date,CLOSE\nA,2024-01-02,1\n';
-    const { read, findings } = await csv({
+    const { read, findings } = await findCsv({
       'data/Market.CSV': market,
       '__MACOSX/data/._Market.CSV': 'x',
       'data/.DS_Store': 'x',
@@ -163,7 +163,7 @@ describe('a zip of CSV files', () => {
     ]);
   });
 
-  test('that inflates beyond all measure is one finding, read no further', async () => {
+  test('that inflates beyond the limit is one finding, and is not read further', async () => {
     const bomb = writeZip([{ name: 'market.csv', text: `identifier,date,CLOSE\n${'0'.repeat(30_000_000)}` }]);
     expect(bomb.length).toBeLessThan(100_000);
     const { findings } = await importSource({ kind: 'csv', bytes: bomb });
@@ -173,7 +173,7 @@ describe('a zip of CSV files', () => {
     );
   });
 
-  test('that lies about its size is one finding', async () => {
+  test('with a wrong size is one finding', async () => {
     const zip = Buffer.from(writeZip([{ name: 'market.csv', text: 'identifier,date,CLOSE\nA,2024-01-02,1\n' }]));
     const more = deflateRawSync(Buffer.alloc(5_000_000, 0x41));
     // The entry of a larger content: the sizes in both headers still state the small one.
@@ -197,7 +197,7 @@ describe('a zip of CSV files', () => {
 
   test('with texts in every row of a column says that a mapping leaves the column out, and how', async () => {
     const rows = Array.from({ length: 40 }, (_, i) => `A${i},2024-01-02,5,note`);
-    const { findings } = await csv({ 'market.csv': `identifier,date,CLOSE,NOTE\n${rows.join('\n')}\n` });
+    const { findings } = await findCsv({ 'market.csv': `identifier,date,CLOSE,NOTE\n${rows.join('\n')}\n` });
     expect(findings.map(({ code, path, count }) => [code, path, count])).toEqual([
       ['REQUIRED', 'mapping', undefined],
       ['NOT_A_NUMBER', expect.stringMatching(/^market.*NOTE/), 40],

@@ -80,21 +80,24 @@ const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answ
   ['adjustment', { 'x.csv': LONG.replace('Close', 'Adj Close') }, { adjustment: 'splits' }, [10, 11]],
 ];
 
-test.each(QUESTIONS)('an answer about %s is not asked for again: %j by %j', async (field, files, answers, closes) => {
-  const response = await inspectFiles(files);
-  expect(response.confidence).toBe('unsure');
-  expect(response.unsure.filter(({ required }) => required).map((question) => question.field)).toContain(field);
-  const reply = await inspectFiles(files, { adjustment: 'none', ...answers });
-  expect([reply.unsure, reply.findings]).toEqual([[], []]);
-  expect(reply.confidence).not.toBe('unsure');
-  const close = reply.preview.columns.indexOf('CLOSE');
-  expect(reply.preview.data.filter(([name]) => name === 'A').map((row) => row[close])).toEqual(closes);
-});
+test.each(QUESTIONS)(
+  'an answered question about %s is not repeated: %j by %j',
+  async (field, files, answers, closes) => {
+    const response = await inspectFiles(files);
+    expect(response.confidence).toBe('unsure');
+    expect(response.unsure.filter(({ required }) => required).map((question) => question.field)).toContain(field);
+    const reply = await inspectFiles(files, { adjustment: 'none', ...answers });
+    expect([reply.unsure, reply.findings]).toEqual([[], []]);
+    expect(reply.confidence).not.toBe('unsure');
+    const close = reply.preview.columns.indexOf('CLOSE');
+    expect(reply.preview.data.filter(([name]) => name === 'A').map((row) => row[close])).toEqual(closes);
+  },
+);
 
 test('a text column that distinguishes the rows of one day is proposed as the identifier, with a question', async () => {
-  const bars = (name: string) => `2024-01-02,Auto,${name},10\n2024-01-03,Auto,${name},11\n`;
+  const formatBars = (name: string) => `2024-01-02,Auto,${name},10\n2024-01-03,Auto,${name},11\n`;
   const { rows_read, unsure, preview } = await inspectFiles({
-    'x.csv': `Date,Branche,Wertpapier,Close\n${bars('BMW')}${bars('VOW')}`,
+    'x.csv': `Date,Branche,Wertpapier,Close\n${formatBars('BMW')}${formatBars('VOW')}`,
   });
   expect(rows_read).toBe(4);
   expect(unsure.filter(({ required }) => required).map(({ field, taken }) => [field, taken])).toEqual([
@@ -130,7 +133,7 @@ test('the value next to a label above the header names a file, quoted or not, in
   expect(without.findings.map(({ code, path }) => [code, path])).toContainEqual(['BAD_IDENTIFIER', 'market/a.csv']);
 });
 
-test('the price basis says what was taken, why, and what else it could be', async () => {
+test('the price basis states the choice, the reason and the alternatives', async () => {
   const { basis, unsure } = await inspectFiles({ 'x.csv': LONG });
   expect(basis).toMatchObject({ adjustment: 'none', reason: expect.stringContaining('Nothing says') as string });
   expect(basis.others.map(({ adjustment }) => adjustment)).toEqual(['splits', 'total']);

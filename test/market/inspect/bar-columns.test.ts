@@ -44,12 +44,12 @@ test('a table of bars whose closes are called by no known word is asked, not rea
   expect([confidence, rows_read, unsure.map(({ field }) => field)]).toEqual(['unsure', 0, ['columns']]);
 });
 
-test('companies that trade as OPEN and LOW are names', async () => {
+test('companies that trade as OPEN and LOW are securities', async () => {
   const { mapping, preview } = await inspectFiles('close.csv', 'Date,LOW,OPEN,AAPL\n2024-01-02,10,20,30\n');
   expect([mapping.layout, preview.data.map(([name]) => name)]).toEqual(['wide', ['AAPL', 'LOW', 'OPEN']]);
 });
 
-test('a change in percent is no name, nor is what Investing.com writes behind one', async () => {
+test('a change in percent is no security, nor is what Investing.com writes behind one', async () => {
   const { preview, unsure } = await inspectFiles(
     'AAPL Historical Data.csv',
     '"Date","Price","Open","High","Low","Vol.","Change %"\n"01/16/2024","183.63","182.16","184.26","180.93","65.08M","-1.23%"\n',
@@ -73,7 +73,7 @@ test.each([
   ],
 ])('%s above the header is passed over', async (_what, name, text, bar) => {
   const { preview, unsure } = await inspectFiles(name, text);
-  const value = (field: string) => preview.data[0]![preview.columns.indexOf(field)];
-  expect(['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'].map(value)).toEqual(bar);
+  const findValue = (field: string) => preview.data[0]![preview.columns.indexOf(field)];
+  expect(['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'].map(findValue)).toEqual(bar);
   expect(unsure.filter(({ required }) => required)).toEqual([]);
 });

@@ -11,7 +11,7 @@ import { inspect } from '#market/inspect/inspect.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { readSource } from '#market/sources/read-source.js';
 import { createLocations } from '#market/sources/locations.js';
-import { places, writeFiles } from '../store-folder.js';
+import { listPlaces, writeFiles } from '../store-folder.js';
 
 let root: string;
 let folders = 0;
@@ -30,7 +30,7 @@ async function inspectFiles(files: Record<string, string>) {
     createLocations([folder]),
     problems,
   );
-  expect(places(problems.findings())).toEqual([]);
+  expect(listPlaces(problems.findings())).toEqual([]);
   return inspect({ kind: 'files', files: listed });
 }
 
@@ -261,11 +261,11 @@ describe('facts that the data does not state are asked', () => {
   });
 
   test('rows of one name and date that differ; those that are the same are accepted without a question', async () => {
-    const rows = (second: string) => ({
+    const createRows = (second: string) => ({
       'x.csv': `Date,Ticker,Close,Adj Close\n2024-01-02,A,10,10\n2024-01-02,A,${second}\n`,
     });
-    expect((await inspectFiles(rows('10,10'))).mapping.on_duplicate).toBe('identical');
-    const differing = await inspectFiles(rows('12,12'));
+    expect((await inspectFiles(createRows('10,10'))).mapping.on_duplicate).toBe('identical');
+    const differing = await inspectFiles(createRows('12,12'));
     expect([differing.mapping.on_duplicate, differing.confidence]).toEqual(['last', 'unsure']);
   });
 
@@ -280,7 +280,7 @@ test('zeros, decimal commas and columns of words are provided for', async () => 
     'x.csv':
       'Date;Ticker;Close;Exchange\n02.01.2024;A;0;Xetra\n03.01.2024;A;1.234,5;Xetra\n13.01.2024;A;1.235,5;Xetra\n',
   });
-  expect(places(findings)).toEqual(['COLUMN_IGNORED market.Exchange']);
+  expect(listPlaces(findings)).toEqual(['COLUMN_IGNORED market.Exchange']);
   expect(mapping).toMatchObject({
     decimal: ',',
     zero_prices: 'missing',
@@ -305,7 +305,7 @@ test('adjusted closes show if closes are as traded: a split appears between them
   expect([raw.adjustment, split.adjustment]).toEqual(['none', 'splits']);
 });
 
-test('a zip of files is looked at as a folder of them is', async () => {
+test('a zip of files is inspected like a folder', async () => {
   const head = 'Date,Close,Adj Close,Open,High,Low,Volume\n';
   const files = [
     { name: 'data/AAA_data.csv', text: `${head}2024-01-02,10,10,10,10,10,1\n` },
@@ -329,7 +329,7 @@ describe('hostile files', () => {
     const files = await folderFiles(folder, { tables: {}, mapping }, createLocations([folder]), problems);
     expect((await inspect({ kind: 'files', files })).findings[0]).toMatchObject({ code: 'UNREADABLE_FILE' });
     expect(await readSource(files, problems, () => {}, { terms: { mapping, adjustment: 'none' } })).toBeUndefined();
-    expect(places(problems.findings())).toEqual(['UNREADABLE_FILE market/x.csv.gz']);
+    expect(listPlaces(problems.findings())).toEqual(['UNREADABLE_FILE market/x.csv.gz']);
     const bomb = writeZip([{ name: 'x.csv', text: '0'.repeat(32 << 20) }]);
     const looked = await inspect({ kind: 'csv', content: Buffer.from(bomb).toString('base64') }).catch(
       (fault: Error) => fault.message,

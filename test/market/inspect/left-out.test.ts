@@ -7,7 +7,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { inspect } from '#market/inspect/inspect.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
-import { places, writeFiles } from '../store-folder.js';
+import { listPlaces, writeFiles } from '../store-folder.js';
 
 let root: string;
 let folders = 0;
@@ -34,15 +34,19 @@ test.each([
   const { findings, unsure, mapping, rows_read } = await inspectFiles({ 'x.csv': text });
   expect(rows_read).toBe(2);
   expect(mapping.ignore).toEqual(['Currency', 'Sector']);
-  expect(places(findings)).toEqual(['COLUMN_IGNORED market.Currency', 'COLUMN_IGNORED market.Sector']);
+  expect(listPlaces(findings)).toEqual(['COLUMN_IGNORED market.Currency', 'COLUMN_IGNORED market.Sector']);
   const [question] = unsure.filter(({ field }) => field === 'ignore');
   expect([question!.taken, question!.required]).toEqual(['Currency', false]);
   expect(question!.question).toContain(said);
 });
 
 test('the one file whose adjusted closes are no numbers is named by the question', async () => {
-  const bars = (adjusted: string) => `Date,Close,Adj Close\n2024-01-02,10,${adjusted}\n2024-01-03,11,11\n`;
-  const { unsure } = await inspectFiles({ 'A.csv': bars('10'), 'B.csv': bars('-inf'), 'C.csv': bars('10') });
+  const formatBars = (adjusted: string) => `Date,Close,Adj Close\n2024-01-02,10,${adjusted}\n2024-01-03,11,11\n`;
+  const { unsure } = await inspectFiles({
+    'A.csv': formatBars('10'),
+    'B.csv': formatBars('-inf'),
+    'C.csv': formatBars('10'),
+  });
   const [question] = unsure.filter(({ field }) => field === 'adjusted_close');
   expect(question!.question).toContain('B.csv');
   expect(question!.question).toContain('-inf');
@@ -72,7 +76,7 @@ test.each([
   ]);
 });
 
-test('a name called index whose prices do not count rows stays', async () => {
+test('a security called index whose prices do not count rows stays', async () => {
   const { mapping, rows_read } = await inspectFiles({
     'close.csv': 'Date,index,A\n2024-01-02,5,10\n2024-01-03,7,11\n',
   });
@@ -86,6 +90,6 @@ test('where nothing is recognised the question names the columns, and the layout
 
 test('a wide table without a number is reported', async () => {
   const { rows_read, confidence, findings } = await inspectFiles({ 'x.csv': 'Date,A,B\n2024-01-02,,\n2024-01-03,,\n' });
-  expect([rows_read, confidence, places(findings)]).toEqual([0, 'unsure', ['EMPTY_DATASET market']]);
+  expect([rows_read, confidence, listPlaces(findings)]).toEqual([0, 'unsure', ['EMPTY_DATASET market']]);
   expect(findings[0]!.message).toContain('no row with a number');
 });

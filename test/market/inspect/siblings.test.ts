@@ -84,12 +84,12 @@ test('an empty table is reported, and nothing is asked', async () => {
 });
 
 test('all damaged files are reported at once', async () => {
-  const bars = (adjusted: string) => `Date,Close,Adj Close\n2024-01-02,10,${adjusted}\n2024-01-03,11,11\n`;
+  const formatBars = (adjusted: string) => `Date,Close,Adj Close\n2024-01-02,10,${adjusted}\n2024-01-03,11,11\n`;
   const { unsure } = await inspectFiles({
-    'A.csv': bars('10'),
-    'B.csv': bars('?'),
-    'C.csv': bars('ten'),
-    'D.csv': bars('10'),
+    'A.csv': formatBars('10'),
+    'B.csv': formatBars('?'),
+    'C.csv': formatBars('ten'),
+    'D.csv': formatBars('10'),
   });
   expect(unsure.map(({ question }) => question).join(' ')).toContain(
     'To leave those 2 files out instead: --ignore B.csv,C.csv.',

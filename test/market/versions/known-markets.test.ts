@@ -220,7 +220,7 @@ test('a day whose prices came on the next one is decided on the day before', () 
   [0.5, 0.25, 0.4, 2 / 3].forEach((weight, i) => expect(first[i], DATES[i + 1]).toBeCloseTo(weight, 14));
 });
 
-test('a name of which nothing was known then is not chosen, one that has gone since is refused, and a later start is waited for', () => {
+test('a security of which nothing was known then is not chosen, one that has gone since is refused, and a later start is waited for', () => {
   const [a, b] = [right.A, right.B];
   const grown = [
     { knownOn: parseValidDay(DATES[0]!), content: cut({ B: b }, 1) },
@@ -229,9 +229,10 @@ test('a name of which nothing was known then is not chosen, one that has gone si
   const { index } = run(cut({ A: a, B: b }, 5), DAILY, { createDecider: indexDecider, known: knownOf(grown) });
   expect(index.compositions.list.map(({ weights }) => weights.length)).toEqual([1, 1, 2, 2, 2]);
   const shrunk = [grown[0]!, { knownOn: parseValidDay(DATES[2]!), content: cut({ A: a }, 5) }];
-  const refusal = (): unknown => run(cut({ A: a }, 5), DAILY, { createDecider: indexDecider, known: knownOf(shrunk) });
-  expect(refusal).toThrow(Refusal);
-  expect(refusal).toThrow(
+  const createRefusal = (): unknown =>
+    run(cut({ A: a }, 5), DAILY, { createDecider: indexDecider, known: knownOf(shrunk) });
+  expect(createRefusal).toThrow(Refusal);
+  expect(createRefusal).toThrow(
     'The security B was selected from the data known at that time, but the data of the run does not contain it.',
   );
 });
@@ -250,7 +251,7 @@ test('a decision from before the first version is refused, with the day of that 
   expect(formatDay(known.at(parseValidDay('2024-01-04')).dates.at(-1)!)).toBe('2024-01-04');
 });
 
-test('where all that came later is dated later, the last content stands for the earlier one', () => {
+test('the last content replaces an earlier one if all later data has later dates', () => {
   const appended = [3, 4, 5].map((count) => ({
     knownOn: parseValidDay(DATES[count - 1]!),
     content: cut(right, count),

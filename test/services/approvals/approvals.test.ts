@@ -7,7 +7,7 @@ import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
 import {
   dayOf,
-  definition,
+  createDefinition,
   familyOn,
   fileOf,
   performed,
@@ -111,7 +111,7 @@ test('a schedule holds back closes until a second person approves them, and then
   ]);
 });
 
-test('who requested a change does not decide it, under another key of the same name either', async () => {
+test('the requester of a change cannot decide it, also with another key of the same name', async () => {
   await folder.write(fileOf(day2));
   await performed(as('ada'), day2);
   const [approval] = await listApprovals('?state=pending');
@@ -189,7 +189,7 @@ test('a restatement follows the rule of restatements, and counts each person onc
 });
 
 test('a definition with published closes changes only with approval, any other at once', async () => {
-  const change = definition('CORE', 'EqualWeight', { name: 'Core, amended' });
+  const change = createDefinition('CORE', 'EqualWeight', { name: 'Core, amended' });
   const put = (body: object) => as('cleo').ask<Failure & { name: string }>('PUT', '/indices/CORE', body);
   const refused = await put(change);
   expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
@@ -201,7 +201,7 @@ test('a definition with published closes changes only with approval, any other a
   expect(codeOf(await put({ ...change, name: 'Something else' }))).toBe('409 APPROVAL_REQUIRED');
   expect((await put(change)).status).toBe(200);
   expect((await put(change)).status).toBe(200); // Nothing changes.
-  expect((await as('cleo').ask('PUT', '/indices/EVEN', definition('EVEN', 'EqualWeight'))).status).toBe(200);
+  expect((await as('cleo').ask('PUT', '/indices/EVEN', createDefinition('EVEN', 'EqualWeight'))).status).toBe(200);
   expect(codeOf(await as('cleo').ask<Failure>('DELETE', '/indices/CORE'))).toBe('409 APPROVAL_REQUIRED');
   expect((await as('cleo').ask('GET', '/indices/CORE')).status).toBe(200);
 });
@@ -209,7 +209,7 @@ test('a definition with published closes changes only with approval, any other a
 test('an amendment is requested as its fields before and after, in sentences, from its date', async () => {
   const changes = { rebalance: { frequency: 'quarterly' } };
   const amendments = [{ effective_from: '2023-09-01', reason: 'Less turnover', changes }];
-  const body = definition('CORE', 'EqualWeight', { name: 'Core, amended', amendments });
+  const body = createDefinition('CORE', 'EqualWeight', { name: 'Core, amended', amendments });
   const refused = await as('cleo').ask<Failure>('PUT', '/indices/CORE', body);
   expect(refused.body.error.message).toContain('Amend the definition of CORE from 2023-09-01 on.');
   const fields = [
@@ -236,7 +236,7 @@ test('every request and decision is in the audit log, with its comment', async (
 
 test('the approvals of a family are requested at once, and an overlay is published after its parent', async () => {
   const doubled = { kind: 'overlay', source_index_id: 'EVEN', overlay: { type: 'leverage', factor: 2 } };
-  const { pipeline: _, rebalance: _reviews, ...rest } = definition('EVEN-2X', 'EqualWeight', doubled);
+  const { pipeline: _, rebalance: _reviews, ...rest } = createDefinition('EVEN-2X', 'EqualWeight', doubled);
   expect((await as('ada').ask('PUT', '/indices/EVEN-2X', rest)).status).toBe(200);
   const steps = [{ type: 'run' }, { type: 'checks' }, { type: 'publish' }];
   await putSchedule(as('ada'), { enabled: false, indices: ['EVEN-2X', 'EVEN'], steps }, 'family');

@@ -71,7 +71,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   const days = createStoredDays({ documents, now: readTime, isShared: true });
   const people = createDays({ documents, schedules, days, calendars, now: readTime, ...NOBODY });
   const rebalance = { frequency: 'monthly' };
-  const rule = (id: string) => ({
+  const createRule = (id: string) => ({
     id,
     name: id,
     calendar: 'XNYS',
@@ -89,7 +89,8 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
     overlay: { type: 'decrement', percent: 0.05 },
   };
   await documents.transaction(async (tx) => {
-    for (const document of [rule('CORE'), rule('EVEN'), overlay]) await tx.put('index', document.id, document);
+    for (const document of [createRule('CORE'), createRule('EVEN'), overlay])
+      await tx.put('index', document.id, document);
   });
 
   /** Performs a step like the real ones: completed work is not repeated. */

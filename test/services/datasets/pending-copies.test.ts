@@ -110,7 +110,7 @@ const STORE = {
   synthetic: null,
 };
 
-async function places() {
+async function createPlaces() {
   const documents = createMemoryEngine().open();
   return { documents, artifacts: await openArtifacts(await temporaryFolder()) };
 }
@@ -121,7 +121,7 @@ const listCopies = async ({ versions }: Desk) => {
 };
 
 test('a content is served before it is copied, and the replaced one remains available meanwhile', async () => {
-  const one = desk(await places());
+  const one = desk(await createPlaces());
   await one.serve(await marketOf(1, 2));
   expect(await listCopies(one)).toEqual(['pending', [1, true]]);
   await one.serve(await marketOf(5, 2, 7));
@@ -135,7 +135,7 @@ test('a content is served before it is copied, and the replaced one remains avai
 });
 
 test('a copy that a kill cut off is made at the next start, where the source still has the content', async () => {
-  const at = await places();
+  const at = await createPlaces();
   await desk(at).serve(await marketOf(1, 2)); // Never released, because its process ends.
   const next = desk(at);
   expect(await listCopies(next)).toEqual(['missing', [1, true]]);
@@ -150,7 +150,7 @@ test('a copy that a kill cut off is made at the next start, where the source sti
 });
 
 test('a version whose copy was interrupted and whose source has changed is reported as lost', async () => {
-  const at = await places();
+  const at = await createPlaces();
   await desk(at).serve(await marketOf(1, 2));
   const next = desk(at);
   await next.serve(await marketOf(3, 2));
@@ -159,7 +159,7 @@ test('a version whose copy was interrupted and whose source has changed is repor
 });
 
 test('a copy is renewed behind the answers while that before it holds', async () => {
-  const at = await places();
+  const at = await createPlaces();
   const first = desk(at);
   first.release();
   await first.serve(await marketOf(1));

@@ -6,7 +6,7 @@ import type { BenchmarkStatement } from '#contract/governance.js';
 import type { Approval } from '#domain/approvals/approval-document.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
-import { familyOn, fileOf, performed, putSchedule, SESSIONS, definition } from '../daily-plans/family.js';
+import { familyOn, fileOf, performed, putSchedule, SESSIONS, createDefinition } from '../daily-plans/family.js';
 import { changesOf } from './served-folder.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -95,7 +95,7 @@ test('the statement of an index with the security names requester, approver and 
   expect(await overridesOf('CORE')).toMatchObject([{ identifier: 'AA', author: 'ada', approved_by: ['ben'] }]);
   expect(await overridesOf('CORE-FEE')).toMatchObject([{ identifier: 'AA' }]);
   const universe = { kind: 'list', identifiers: ['BB', 'CC'] };
-  await as('ada').ask('PUT', '/indices/OTHER', definition('OTHER', 'EqualWeight', { universe }));
+  await as('ada').ask('PUT', '/indices/OTHER', createDefinition('OTHER', 'EqualWeight', { universe }));
   const { body } = await as('ada').ask<{ job_id: string }>('POST', '/analytics/OTHER/backtest', {});
   expect((await as('ada').finished(body.job_id)).status).toBe('succeeded');
   expect(await overridesOf('OTHER')).toEqual([]);

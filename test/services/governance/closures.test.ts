@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CalendarClosures, RecordedCalendarClosures } from '#contract/closures.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import {
-  definition,
+  createDefinition,
   familyOn,
   fileOf,
   performed,
@@ -27,7 +27,7 @@ beforeAll(async () => {
   const publish = { type: 'publish', errors: POLICY };
   await putSchedule(service, { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, publish] });
   await rerun('CORE');
-  const back = definition('BACK', 'EqualWeight', { rebalance: { frequency: 'monthly', roll: 'preceding' } });
+  const back = createDefinition('BACK', 'EqualWeight', { rebalance: { frequency: 'monthly', roll: 'preceding' } });
   await service.ask('PUT', '/indices/BACK', back);
   await rerun('BACK');
   await service.ask('PUT', '/indices/TWO', {

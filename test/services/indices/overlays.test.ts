@@ -54,8 +54,8 @@ test('twice the return in every return variant, contributions of names and parts
     '/analytics/DOUBLE/exports/attribution?format=json',
   );
   const { columns, data } = body;
-  const column = (name: string) => data.map((row) => row[columns.indexOf(name)]);
-  expect(column('contribution').reduce<number>((all, each) => all + Number(each), 0)).toBeCloseTo(
+  const findColumn = (name: string) => data.map((row) => row[columns.indexOf(name)]);
+  expect(findColumn('contribution').reduce<number>((all, each) => all + Number(each), 0)).toBeCloseTo(
     view.total_return,
     12,
   );
@@ -283,7 +283,7 @@ test('a basis other than 360 and 365 is refused with both, and costs of trading 
   expect(await findingsOf({ index_id: 'TOP', transaction_cost_bps: 5 })).toEqual([]);
 });
 
-test('it leads nowhere back, pays no costs, decides nothing, and goes with the index beneath', async () => {
+test('it refuses circles, costs and decisions, and is deleted with its underlying index', async () => {
   const findingsOf = async (body: object): Promise<unknown> => {
     const { body: report } = await service.ask<{ findings: { code: string; path: string }[] }>(
       'POST',

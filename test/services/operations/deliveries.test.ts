@@ -14,7 +14,7 @@ const URL_OF_TEST = 'https://hooks.test/end';
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** Creates deliveries on separate documents. @param answers of the receiver in order; the last one repeats */
-async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.test']) {
+async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['hooks.test']) {
   const home = await openHome(await newFolder());
   const { documents, close } = await openStore({ home, onFailure: () => {} });
   const time = createTestClock();
@@ -50,11 +50,11 @@ async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.
 }
 
 const busy: Failure = { reason: 'The receiver answered 503.', isFinal: false };
-const countStored = async ({ documents }: Awaited<ReturnType<typeof world>>) =>
+const countStored = async ({ documents }: Awaited<ReturnType<typeof createWorld>>) =>
   (await documents.ids('delivery')).length;
 
 test('a message is sent until its receiver accepts it, after pauses that double', async () => {
-  const here = await world([busy, busy, busy, undefined]);
+  const here = await createWorld([busy, busy, busy, undefined]);
   const deliveries = here.open();
   await here.add('a');
   await here.until(async () => (await countStored(here)) === 0);
@@ -67,7 +67,7 @@ test('a message is sent until its receiver accepts it, after pauses that double'
 });
 
 test('it is given up after the last attempt, or when the receiver wants no more of it', async () => {
-  const here = await world([busy]);
+  const here = await createWorld([busy]);
   const deliveries = here.open();
   await here.add('a');
   await here.until(async () => (await countStored(here)) === 0);
@@ -75,7 +75,7 @@ test('it is given up after the last attempt, or when the receiver wants no more 
   await deliveries.close();
   await here.discard();
 
-  const gone = await world([{ reason: 'The receiver answered 410.', isFinal: true }]);
+  const gone = await createWorld([{ reason: 'The receiver answered 410.', isFinal: true }]);
   const others = gone.open();
   await gone.add('a');
   await gone.until(async () => (await countStored(gone)) === 0);
@@ -85,7 +85,7 @@ test('it is given up after the last attempt, or when the receiver wants no more 
 });
 
 test('the next process delivers the pending messages, with the attempts so far', async () => {
-  const here = await world([busy, undefined]);
+  const here = await createWorld([busy, undefined]);
   const first = here.open();
   await here.add('a');
   await here.until(async () => {
@@ -103,7 +103,7 @@ test('the next process delivers the pending messages, with the attempts so far',
 });
 
 test('nothing is sent to a host that the operator took from the list', async () => {
-  const here = await world([undefined], ['other.test']);
+  const here = await createWorld([undefined], ['other.test']);
   const deliveries = here.open();
   await here.add('a');
   await here.until(async () => (await countStored(here)) === 0);

@@ -11,7 +11,7 @@ import { runService, type RunningService } from '../running-service.js';
 let service: RunningService;
 let sessions: readonly string[];
 
-const definition = (rest: object = {}) => ({
+const createDefinition = (rest: object = {}) => ({
   id: 'AMD',
   name: 'Amended',
   calendar: 'XNYS',
@@ -20,7 +20,7 @@ const definition = (rest: object = {}) => ({
   pipeline: { weighting: { type: 'EqualWeight' } },
   ...rest,
 });
-const amendment = (from: string) => ({
+const findAmendment = (from: string) => ({
   effective_from: from,
   announced: sessions[15],
   reason: 'Client consultation',
@@ -38,7 +38,7 @@ async function runToEnd(id = 'AMD'): Promise<Run['result']> {
   return result as Run['result'];
 }
 const publish = () => service.ask<Publication>('POST', '/analytics/AMD/publish', {});
-const entries = async () =>
+const createEntries = async () =>
   (await service.ask<{ readonly entries: PublicationEntry[] }>('GET', '/analytics/AMD/published')).body.entries;
 
 /** Writes bars of four securities on the first sessions. */
@@ -64,7 +64,7 @@ beforeAll(async () => {
     .map(formatDay);
   writeBars(20);
   await service.ask('POST', '/data/stores', { name: 'Desk', kind: 'folder', location: folder, activate: true });
-  await service.ask('PUT', '/indices/AMD', definition());
+  await service.ask('PUT', '/indices/AMD', createDefinition());
 });
 afterAll(() => service.close());
 
@@ -82,9 +82,13 @@ test('twenty closes are published, an amendment keeps the run current, and twent
   await runToEnd();
   const first = await publish();
   expect([first.status, first.body.published]).toEqual([200, 20]);
-  const before = await entries();
+  const before = await createEntries();
 
-  const saved = await service.ask('PUT', '/indices/AMD', definition({ amendments: [amendment(sessions[22]!)] }));
+  const saved = await service.ask(
+    'PUT',
+    '/indices/AMD',
+    createDefinition({ amendments: [findAmendment(sessions[22]!)] }),
+  );
   expect(saved.status).toBe(200);
   const again = await publish();
   expect([again.status, again.body.published, again.body.stale]).toEqual([200, 0, null]);
@@ -95,16 +99,19 @@ test('twenty closes are published, an amendment keeps the run current, and twent
   expect(result).toMatchObject({ full_run_reason: null, extended_from: sessions[19] });
   const second = await publish();
   expect([second.status, second.body.published, second.body.restated]).toEqual([200, 20, 0]);
-  const all = await entries();
+  const all = await createEntries();
   expect(all.slice(0, 20)).toEqual(before);
   expect(all.map(({ date }) => date)).toEqual(sessions.slice(0, 40));
 });
 
 test('the extended run has the bits of a whole one, and other levels than without the amendment', async () => {
-  const extended = (await entries()).slice(20).map(({ price }) => price);
-  await service.ask('PUT', '/indices/TWIN', { ...definition({ amendments: [amendment(sessions[22]!)] }), id: 'TWIN' });
-  await service.ask('PUT', '/indices/PLAIN', { ...definition(), id: 'PLAIN' });
-  const levels = async (id: string): Promise<readonly number[]> => {
+  const extended = (await createEntries()).slice(20).map(({ price }) => price);
+  await service.ask('PUT', '/indices/TWIN', {
+    ...createDefinition({ amendments: [findAmendment(sessions[22]!)] }),
+    id: 'TWIN',
+  });
+  await service.ask('PUT', '/indices/PLAIN', { ...createDefinition(), id: 'PLAIN' });
+  const readLevels = async (id: string): Promise<readonly number[]> => {
     await runToEnd(id);
     const answer = await service.ask<{
       readonly columns: readonly string[];
@@ -112,15 +119,15 @@ test('the extended run has the bits of a whole one, and other levels than withou
     }>('GET', `/analytics/${id}/exports/levels?format=json`);
     return answer.body.data.map((row) => row[answer.body.columns.indexOf('price')]!);
   };
-  expect((await levels('TWIN')).slice(20)).toEqual(extended);
-  const plain = await levels('PLAIN');
+  expect((await readLevels('TWIN')).slice(20)).toEqual(extended);
+  const plain = await readLevels('PLAIN');
   const changed = sessions.findIndex((date, t) => t >= 22 && new Date(date).getUTCDay() === 5);
   expect(plain.slice(20, changed + 1)).toEqual(extended.slice(0, changed - 19));
   expect(plain[39]).not.toBe(extended[19]);
 });
 
 test('an amendment within the run is a change of its definition', async () => {
-  await service.ask('PUT', '/indices/AMD', definition({ amendments: [amendment(sessions[30]!)] }));
+  await service.ask('PUT', '/indices/AMD', createDefinition({ amendments: [findAmendment(sessions[30]!)] }));
   const { body } = await service.ask<{ readonly stale: { readonly reasons: readonly string[] } | null }>(
     'GET',
     '/analytics/AMD/performance',

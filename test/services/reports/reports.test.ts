@@ -52,8 +52,8 @@ const blocks = [
   { kind: 'header', index_id: 'RUN' },
   { kind: 'stat_grid', index_id: 'RUN' },
 ];
-const template = (id: string, rest: object = {}) => ({ template_id: id, name: 'Monthly', blocks, ...rest });
-const put = (id: string, body: object = template(id), headers: Record<string, string> = {}) =>
+const createTemplate = (id: string, rest: object = {}) => ({ template_id: id, name: 'Monthly', blocks, ...rest });
+const put = (id: string, body: object = createTemplate(id), headers: Record<string, string> = {}) =>
   service.ask('PUT', `/reports/templates/${id}`, body, headers);
 
 async function rendered(request: object): Promise<Result> {
@@ -69,7 +69,7 @@ describe('templates', () => {
     const saved = await put('MINE');
     expect(saved.status).toBe(200);
     expect(saved.body).toEqual({
-      ...template('MINE'),
+      ...createTemplate('MINE'),
       page: { size: 'A4', orientation: 'portrait', margin: 36 },
       blocks: [
         { kind: 'header', title: null, index_id: 'RUN', width: 'full', subtitle: null, stamp: true },
@@ -79,7 +79,7 @@ describe('templates', () => {
     const read = await service.ask('GET', '/reports/templates/MINE');
     expect(read).toEqual(saved);
     expect(await put('MINE', read.body)).toEqual(saved);
-    await put('ALSO', template('ALSO', { blocks: [] }));
+    await put('ALSO', createTemplate('ALSO', { blocks: [] }));
     const listing = (
       await service.ask<{ templates: { template_id: string }[]; built_in: string[]; skipped: number }>(
         'GET',
@@ -108,8 +108,10 @@ describe('templates', () => {
     expect((await service.download('/reports/templates/TAGGED', { headers: { 'if-none-match': etag! } })).status).toBe(
       304,
     );
-    expect((await put('TAGGED', template('TAGGED', { name: 'Other' }), { 'if-match': '"nothing"' })).status).toBe(412);
-    expect((await put('TAGGED', template('TAGGED', { name: 'Other' }), { 'if-match': etag! })).status).toBe(200);
+    expect((await put('TAGGED', createTemplate('TAGGED', { name: 'Other' }), { 'if-match': '"nothing"' })).status).toBe(
+      412,
+    );
+    expect((await put('TAGGED', createTemplate('TAGGED', { name: 'Other' }), { 'if-match': etag! })).status).toBe(200);
     expect((await service.ask('DELETE', '/reports/templates/TAGGED', undefined, { 'if-match': etag! })).status).toBe(
       412,
     );
@@ -119,17 +121,17 @@ describe('templates', () => {
     const refusal = await service.refusal(
       'PUT',
       '/reports/templates/BAD',
-      template('BAD', { blocks: [{ kind: 'pie' }, { kind: 'text' }] }),
+      createTemplate('BAD', { blocks: [{ kind: 'pie' }, { kind: 'text' }] }),
     );
     expect(refusal).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
     expect(
       (refusal.detail!['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`),
     ).toEqual(['UNKNOWN_BLOCK_KIND blocks[0].kind', 'REQUIRED blocks[1].text']);
-    expect((await put('WARNED', template('WARNED', { author: 'me' }))).body).toMatchObject({
+    expect((await put('WARNED', createTemplate('WARNED', { author: 'me' }))).body).toMatchObject({
       findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD', path: 'author' }],
     });
     expect((await service.ask('GET', '/reports/templates/WARNED')).body).not.toHaveProperty('findings');
-    expect(await service.refusal('PUT', '/reports/templates/OTHER', template('MINE'))).toMatchObject({
+    expect(await service.refusal('PUT', '/reports/templates/OTHER', createTemplate('MINE'))).toMatchObject({
       status: 422,
       code: 'ID_MISMATCH',
     });
@@ -178,16 +180,16 @@ describe('what cannot be rendered is refused before there is a job', () => {
   });
 
   test('a stored template without blocks, with unbound ones, bound to an index without a run', async () => {
-    await put('EMPTY', template('EMPTY', { blocks: [] }));
+    await put('EMPTY', createTemplate('EMPTY', { blocks: [] }));
     expect(await requestRefusal({ template_id: 'EMPTY', index_id: 'RUN' })).toMatchObject({
       status: 409,
       code: 'TEMPLATE_EMPTY',
     });
-    await put('UNBOUND', template('UNBOUND', { blocks: [{ kind: 'text', text: 'x' }, { kind: 'chart' }] }));
+    await put('UNBOUND', createTemplate('UNBOUND', { blocks: [{ kind: 'text', text: 'x' }, { kind: 'chart' }] }));
     const unbound = await requestRefusal({ template_id: 'UNBOUND' });
     expect(unbound).toMatchObject({ status: 422, code: 'INDEX_REQUIRED' });
     expect(unbound.detail!['findings']).toMatchObject([{ code: 'REQUIRED', path: 'blocks[1].index_id' }]);
-    await put('UNRUN', template('UNRUN', { blocks: [...blocks, { kind: 'chart', index_id: 'BARE' }] }));
+    await put('UNRUN', createTemplate('UNRUN', { blocks: [...blocks, { kind: 'chart', index_id: 'BARE' }] }));
     expect(await requestRefusal({ template_id: 'UNRUN' })).toMatchObject({ status: 404, code: 'RUN_NOT_FOUND' });
   });
 

@@ -29,15 +29,15 @@ async function runToEnd(path: string, body: unknown) {
   return result as { readonly extended_from: string | null; readonly full_run_reason: string | null };
 }
 
-const folder = (): string => join(service.root, 'home', 'artifacts');
-const pathOf = (name: string): string => join(folder(), name);
+const formatFolder = (): string => join(service.root, 'home', 'artifacts');
+const pathOf = (name: string): string => join(formatFolder(), name);
 
 /** Files of a whole run, which its extension compares with their hashes. */
 async function wholeRun(id: string): Promise<{ readonly columns: string; readonly prices: string }> {
   await service.ask('DELETE', `/analytics/${id}/record`);
-  const before = new Set(await readdir(folder()));
+  const before = new Set(await readdir(formatFolder()));
   expect(await runToEnd(`/analytics/${id}/backtest`, {})).toMatchObject({ extended_from: null });
-  const results = (await readdir(folder())).filter((name) => !before.has(name));
+  const results = (await readdir(formatFolder())).filter((name) => !before.has(name));
   const columns = results.find((name) => results.includes(findPricesFile(name)))!;
   return { columns: pathOf(columns), prices: pathOf(findPricesFile(columns)) };
 }
@@ -138,12 +138,12 @@ test.each(['columns', 'prices'] as const)(
 
 test('a silent change on disk is found in columns that an extension copies', async () => {
   const { columns } = await wholeRun('FIRST');
-  const before = new Set(await readdir(folder()));
+  const before = new Set(await readdir(formatFolder()));
   // Its columns are cached if they are larger than about 256 KiB.
   await runToEnd('/data/stores/m/refresh', { until: '2023-02-03' });
   expect((await extended('FIRST')).from).not.toBeNull();
   const inodes = new Set([...before].map((name) => statSync(pathOf(name)).ino));
-  const results = (await readdir(folder()))
+  const results = (await readdir(formatFolder()))
     .map(pathOf)
     .filter((path) => !inodes.has(statSync(path).ino) && readFileSync(path, 'latin1').startsWith('DVSRUN'));
   const copied = results.toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;

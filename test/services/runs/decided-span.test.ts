@@ -12,7 +12,7 @@ const CLOSES: Readonly<Record<string, readonly number[]>> = {
   EURUSD: [1, 1, 1, 1, 1],
 };
 
-function market(identifiers: readonly string[]) {
+function createMarket(identifiers: readonly string[]) {
   const closes = DATES.flatMap((_, t) => identifiers.map((name) => CLOSES[name]![t]!));
   const spell = { universe: 'LATE', identifier: 'OLD', start: parseValidDay('2024-01-04'), end: null };
   return {
@@ -43,7 +43,7 @@ const index = (universe: unknown, base = DATES[0]!) =>
 /** The refused decision if the first version was known on the third date; null if there is none. */
 function findRefusedDecision(names: readonly string[], universe: unknown, base?: string): unknown {
   const document = index(universe, base);
-  const span = { market: market(names), end: null, documents: { I: document }, calendars: openCalendars() };
+  const span = { market: createMarket(names), end: null, documents: { I: document }, calendars: openCalendars() };
   try {
     assertFirstKnown(
       {

@@ -80,8 +80,8 @@ test('a benchmark is the same to the last bit by its stored run and by a new run
     const body = { transaction_cost_bps: 20, ...(interval === 'monthly' ? { start: '2022-09-01' } : {}) };
     await client.run('startBacktest', { params: { index_id: 'STORED' }, body }); // A shorter run replaces it.
     const query = { fields: ['MARKET_CAP', 'BETA'], by: 'COUNTRY', interval };
-    const view = (benchmark: string) => client.call('getExposures', { params, query: { ...query, benchmark } });
-    expect(await view('STORED')).toEqual({ ...(await view('ALL')), benchmark: 'STORED' });
+    const readView = (benchmark: string) => client.call('getExposures', { params, query: { ...query, benchmark } });
+    expect(await readView('STORED')).toEqual({ ...(await readView('ALL')), benchmark: 'STORED' });
   }
 });
 
@@ -249,15 +249,15 @@ test('a pack carried out at the close of a rebalance holds what the index holds 
   expect(account!.cash_after).toBeLessThanOrEqual(lots);
 });
 
-test('of one name, level and points over the level before are the total return', async () => {
+test('of one security, level and points over the level before are the total return', async () => {
   const index_id = 'ONE';
   const universe = { kind: 'list', identifiers: [await payerWithin('2022-06-02', '2022-12-30')] } as const;
   const pipeline = { weighting: { type: 'EqualWeight' } } as const;
   await client.call('createIndex', { body: { ...INDEX, id: index_id, name: 'One', universe, pipeline } });
   await client.run('startBacktest', { params: { index_id }, body: {} });
-  const levels = async (variant: 'price' | 'total') =>
+  const readLevels = async (variant: 'price' | 'total') =>
     (await client.call('getLevels', { params: { index_id }, query: { variant } })).levels;
-  const [price, total] = [await levels('price'), await levels('total')];
+  const [price, total] = [await readLevels('price'), await readLevels('total')];
   const { dates, points, years, trailing } = await client.call('getDividendPoints', { params: { index_id } });
   expect(dates.length).toBeGreaterThan(0);
   for (let t = 1; t < price.index.length; t++) {

@@ -12,7 +12,7 @@ import { runService, type RunningService } from '../running-service.js';
 /** A sequence for an index that is run repeatedly; each test depends on the previous one. */
 let service: RunningService;
 
-const definition = (weighting: object) => ({
+const createDefinition = (weighting: object) => ({
   id: 'KEPT',
   name: 'Kept',
   calendar: 'XNYS',
@@ -66,7 +66,7 @@ function takesRun(query: Route['query']): boolean {
 beforeAll(async () => {
   service = await runService(['--runs-kept', '3']);
   await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 8, start: '2023-01-03', end: '2023-06-30' });
-  await service.ask('PUT', '/indices/KEPT', definition({ type: 'EqualWeight' }));
+  await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'EqualWeight' }));
   await runToEnd('/analytics/KEPT/backtest', { end: '2023-05-31' });
   const { body } = await service.ask<{ readonly weights: readonly { readonly identifier: string }[] }>(
     'GET',
@@ -79,7 +79,7 @@ afterAll(() => service.close());
 test('every view of an earlier run is what it was while that run was the newest', async () => {
   const [first] = (await listRuns()).runs;
   const then = await Promise.all(VIEWS.map((view) => viewOf(ofRun(view))));
-  await service.ask('PUT', '/indices/KEPT', definition({ type: 'PriceWeight' }));
+  await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'PriceWeight' }));
   await runToEnd('/analytics/KEPT/backtest', {});
   const { runs, total } = await listRuns();
   expect([total, runs[1]]).toEqual([2, first]);
@@ -113,7 +113,7 @@ test('a preview says the version that it decides; that of a document has none', 
   const body = { as_of: '2023-04-14' };
   const stored = await service.ask('POST', '/indices/KEPT/preview', body);
   expect(stored.body).toMatchObject({ index_id: 'KEPT', index_version: 2 });
-  const document = { ...body, document: definition({ type: 'EqualWeight' }) };
+  const document = { ...body, document: createDefinition({ type: 'EqualWeight' }) };
   expect((await service.ask('POST', '/indices/preview', document)).body).toMatchObject({ index_version: null });
 });
 
@@ -216,10 +216,10 @@ test('with its record an index forgets its runs, but for the published', async (
   expect([status, job]).toMatchObject([200, { status: 'succeeded', result: null }]); // Its run is deleted.
   expect((await service.refusal('GET', ofRun('overview'))).code).toBe('RUN_NOT_FOUND');
   const published = runs[0]!.run_id;
-  const views = (): Promise<unknown[]> => Promise.all(VIEWS.map((view) => viewOf(ofRun(view, published))));
-  const before = await views();
+  const readViews = (): Promise<unknown[]> => Promise.all(VIEWS.map((view) => viewOf(ofRun(view, published))));
+  const before = await readViews();
   expect((await service.ask('DELETE', '/indices/KEPT')).status).toBe(200);
-  expect(await views()).toEqual(before);
+  expect(await readViews()).toEqual(before);
   const { body: overview } = await service.ask('GET', ofRun('overview', published));
   expect(overview).toMatchObject({ stale: { definition: true } });
   expect(await listRuns()).toMatchObject({ runs, total: 1, skipped: 0 });
@@ -234,7 +234,7 @@ test('with its record an index forgets its runs, but for the published', async (
   });
   expect((await removed()).slice(entries.length)).toMatchObject([{ id: 'KEPT', run_id: published }]);
   expect((await service.refusal('GET', ofRun('overview', published))).code).toBe('INDEX_NOT_FOUND');
-  await service.ask('PUT', '/indices/KEPT', definition({ type: 'EqualWeight' }));
+  await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'EqualWeight' }));
   expect(await listRuns()).toMatchObject({ runs: [], total: 0, skipped: 0 });
 });
 
@@ -244,7 +244,7 @@ test('a restatement that ends before the log is refused where the closes behind 
     '/analytics/KEPT/published',
   );
   const dates = body.entries.map(({ date }) => date);
-  await service.ask('PUT', '/indices/KEPT', definition({ type: 'PriceWeight' }));
+  await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'PriceWeight' }));
   await runToEnd('/analytics/KEPT/backtest', {});
   const through = dates.at(-3)!;
   const request = { restate: true, reason: 'Other weights', through };
@@ -257,7 +257,7 @@ test('a restatement that ends before the log is refused where the closes behind 
 });
 
 test('a run that begins later than what is published neither restates nor continues it', async () => {
-  const later = { ...definition({ type: 'PriceWeight' }), base_date: '2023-02-01' };
+  const later = { ...createDefinition({ type: 'PriceWeight' }), base_date: '2023-02-01' };
   const { body } = await service.ask<{ readonly entries: readonly PublicationEntry[] }>(
     'GET',
     '/analytics/KEPT/published',

@@ -7,7 +7,7 @@ import type { DocumentEngine } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 
-const name = (i: number) => `${String(i).padStart(32, '0')}.art`;
+const formatName = (i: number) => `${String(i).padStart(32, '0')}.art`;
 const run = (i: number): RunDocument => ({
   run_id: 'X',
   index_id: 'X',
@@ -19,7 +19,7 @@ const run = (i: number): RunDocument => ({
   store_content_hash: 'c',
   engine_version: '1',
   request: {},
-  artifacts: { columns: { name: name(i), bytes: 1, sha256: 'ab'.repeat(32) } },
+  artifacts: { columns: { name: formatName(i), bytes: 1, sha256: 'ab'.repeat(32) } },
 });
 const id = (i: number) => runIdOf(run(i));
 
@@ -53,10 +53,10 @@ test('a run stays behind one that was stored meanwhile, and counts among those t
   for (const i of [1, 2, 3]) await put(i);
   expect(await putAfter(4, id(2))).toBe(false);
   expect(await listRunIds()).toEqual([id(3), id(4), id(2)]);
-  expect(unreferenced).toEqual([name(1)]);
+  expect(unreferenced).toEqual([formatName(1)]);
   expect(await putAfter(5, id(2), 1)).toBe(false);
   expect(await listRunIds()).toEqual([id(3)]);
-  expect(unreferenced.toSorted()).toEqual([1, 2, 4].map(name));
+  expect(unreferenced.toSorted()).toEqual([1, 2, 4].map(formatName));
 });
 
 test('nothing is put where the newest run, or the index, was deleted meanwhile', async () => {

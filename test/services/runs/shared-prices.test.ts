@@ -22,21 +22,21 @@ const index = (id: string, weighting: object) => ({
   pipeline: { weighting },
 });
 
-const folder = (): string => join(service.root, 'home', 'artifacts');
+const formatFolder = (): string => join(service.root, 'home', 'artifacts');
 
 /** Returns the files with prices of runs by their shared inode, each with the columns of a run. */
 async function priceFiles() {
-  const names = await readdir(folder());
-  const isColumns = (name: string): boolean => readFileSync(join(folder(), name), 'latin1').startsWith('DVSRUN');
+  const names = await readdir(formatFolder());
+  const isColumns = (name: string): boolean => readFileSync(join(formatFolder(), name), 'latin1').startsWith('DVSRUN');
   const prices = names.filter((name) => names.includes(findPricesFile(name)) && !isColumns(name));
   return filesOf(prices);
 }
 
 function filesOf(names: readonly string[]) {
-  return Promise.all(names.map(async (name) => ({ name, ...(await stat(join(folder(), name))) })));
+  return Promise.all(names.map(async (name) => ({ name, ...(await stat(join(formatFolder(), name))) })));
 }
 
-async function views(id: string): Promise<readonly unknown[]> {
+async function readViews(id: string): Promise<readonly unknown[]> {
   const { body: held } = await service.ask<{ readonly weights: readonly { readonly identifier: string }[] }>(
     'GET',
     `/analytics/${id}/weights`,
@@ -82,34 +82,34 @@ test('the prices of a run are one file, which runs of other weights and costs sh
 });
 
 test('a run keeps its prices when the one goes that wrote them', async () => {
-  const before = await views('SECOND');
+  const before = await readViews('SECOND');
   expect((await service.ask('DELETE', '/indices/FIRST')).status).toBe(200);
   await service.restart(); // Unreferenced files are removed at a start.
   await service.resumed();
   expect(await priceFiles()).toHaveLength(1);
-  expect(await views('SECOND')).toEqual(before);
+  expect(await readViews('SECOND')).toEqual(before);
 });
 
 test('prices that have gone meanwhile are written with the run', async () => {
-  const before = await views('SECOND');
-  for (const { name } of await priceFiles()) await rm(join(folder(), name));
+  const before = await readViews('SECOND');
+  for (const { name } of await priceFiles()) await rm(join(formatFolder(), name));
   await runToEnd('/analytics/SECOND/backtest', {});
   expect(await priceFiles()).toHaveLength(1);
-  expect(await views('SECOND')).toEqual(before);
+  expect(await readViews('SECOND')).toEqual(before);
   expect(await rerunIndex('SECOND')).toMatchObject(SAME);
 });
 
 test('a run that comes out as the stored one shares all files with it', async () => {
   const [shown, before] = [
-    await views('SECOND'),
-    new Set((await filesOf(await readdir(folder()))).map(({ ino }) => ino)),
+    await readViews('SECOND'),
+    new Set((await filesOf(await readdir(formatFolder()))).map(({ ino }) => ino)),
   ];
   await runToEnd('/analytics/SECOND/backtest', {});
-  const added = (await filesOf(await readdir(folder()))).filter(({ ino }) => !before.has(ino));
+  const added = (await filesOf(await readdir(formatFolder()))).filter(({ ino }) => !before.has(ino));
   // Only the result, which was written when the client read it.
-  expect(added.map(({ name }) => readFileSync(join(folder(), name), 'latin1').slice(0, 16))).toEqual([
+  expect(added.map(({ name }) => readFileSync(join(formatFolder(), name), 'latin1').slice(0, 16))).toEqual([
     '{"annual_returns',
   ]);
-  expect(await views('SECOND')).toEqual(shown);
+  expect(await readViews('SECOND')).toEqual(shown);
   expect(await rerunIndex('SECOND')).toMatchObject(SAME);
 });

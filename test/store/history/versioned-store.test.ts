@@ -63,7 +63,7 @@ function stateOf(kind: Subject['kind'], text: string | null): string | null {
 const subjectsOf = (count: number): Subject[] =>
   VERSIONED_KINDS.flatMap((kind) => Array.from({ length: count }, (_, n): Subject => ({ kind, id: `D${n}` })));
 
-test('the state of every past time is what was answered then, over random edits, restorations and deletions', async () => {
+test('the state at every past time equals the answers at that time, over random edits, restorations and deletions', async () => {
   const random = seeded(11);
   const folder = await newFolder();
   let store = await openVersioned(folder);

@@ -6,7 +6,7 @@ import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
 
-test('the age of the newest backup is that of the newest manifest of a whole one', async () => {
+test('the age of the newest backup is that of the newest complete manifest', async () => {
   const folder = await newFolder();
   const readTime = (): number => 10_000_000;
   expect(await backupAge(join(folder, 'absent'), readTime)).toBeUndefined();

@@ -110,18 +110,18 @@ test('a missing file is damage if the place is available, and an outage if it is
   const { folder, artifacts, watch: health, told } = await createPlace();
   const [ref, lost] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
   await rm(join(folder, lost.name));
-  const codes = async (): Promise<unknown[]> => {
+  const readCodes = async (): Promise<unknown[]> => {
     const reads = [() => artifacts.read(lost), () => artifacts.file(lost), () => artifacts.stream(lost)];
     return Promise.all(reads.map((read) => read().then(String, ({ code }: { readonly code: string }) => code)));
   };
-  expect(await codes()).toEqual(Array.from({ length: 3 }, () => 'DOCUMENT_UNREADABLE'));
+  expect(await readCodes()).toEqual(Array.from({ length: 3 }, () => 'DOCUMENT_UNREADABLE'));
   expect([await artifacts.isIntact(ref), await artifacts.isIntact(lost), health.fault()]).toEqual([
     true,
     false,
     undefined,
   ]);
   await rename(folder, `${folder}-away`);
-  expect(await codes()).toEqual(Array.from({ length: 3 }, () => 'STORE_UNAVAILABLE'));
+  expect(await readCodes()).toEqual(Array.from({ length: 3 }, () => 'STORE_UNAVAILABLE'));
   expect(health.fault()).toMatch(/^The place of results is unavailable: /); // Clients see it, so it names no path.
   await expect(artifacts.isIntact(ref)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await expect(artifacts.write(CONTENT, SHA256)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });

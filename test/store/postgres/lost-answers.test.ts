@@ -33,7 +33,7 @@ describe.skipIf(!hasPostgresql)('a commit whose answer is lost', () => {
     await world.drop();
   });
 
-  test('cannot come to pass any more once it was found missing', async () => {
+  test('cannot take effect once it was found missing', async () => {
     const world = await openTestSchema();
     const none = Array.from({ length: 5 }, () => "'{}'").join(', ');
     const formatLateCommit = (token: string) =>
@@ -48,7 +48,7 @@ describe.skipIf(!hasPostgresql)('a commit whose answer is lost', () => {
 });
 
 describe.skipIf(!hasPostgresql)('a database that cannot be reached', () => {
-  test('refuses reads and writes as unavailable, without a word of its password', async () => {
+  test('refuses reads and writes as unavailable, without its password', async () => {
     const world = await openTestSchema();
     const proxy = await openCuttingProxy(world.url);
     const database = openDatabase({ url: proxy.url });

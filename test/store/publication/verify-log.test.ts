@@ -140,7 +140,7 @@ describe('verification names the first entry that is not as it was written', () 
   });
 });
 
-test('a home whose log lost a document, or has another one, is damaged', () => {
+test('a home whose log lacks a document, or has a different one, is damaged', () => {
   const batches = [log.slice(0, 4), log.slice(4)].map((entries, i) => ({
     kind: 'publication',
     id: `EQ/${i + 1}`,

@@ -54,7 +54,7 @@ async function listening(server: Server): Promise<string> {
 const drained = async (stream: ReadableStream<Uint8Array>): Promise<Buffer> =>
   Buffer.from(await new Response(stream).arrayBuffer());
 
-test('what one machine writes another reads: whole, in part, as a file', async () => {
+test('another machine reads an object as a whole, in part and as a file', async () => {
   const [here, there] = [await machine(), await machine()];
   const ref = await here.artifacts.write(CONTENT, sha256(CONTENT));
   const range = { start: 262_000, end: 524_400 };
@@ -174,7 +174,7 @@ test('an unavailable object store delays a write, and one that refuses reports i
   }
 });
 
-test('an object whose bytes cease to come is read from its beginning again, while that is borne', async () => {
+test('a stalled object read restarts from the beginning, up to the retry limit', async () => {
   let broken = 2;
   let reads = 0;
   const server = createServer((_, outgoing) => {
@@ -202,7 +202,7 @@ test('an object whose bytes cease to come is read from its beginning again, whil
   await new Promise((resolve) => server.close(resolve));
 });
 
-test('a request gives an object up of which nothing comes, or no more; a job gets it once the store answers', async () => {
+test('a request abandons a stalled object; a job receives it once the store answers', async () => {
   const waiting: (() => void)[] = [];
   const server = createServer(({ url }, outgoing) => {
     outgoing.writeHead(200, { 'content-length': CONTENT.length, 'x-amz-meta-sha256': sha256(CONTENT) });
@@ -296,7 +296,7 @@ test('a missing object is damage, and a missing bucket a wrong setting; a place 
   expect(await claimPlace(documents, at(own))).toBe(id);
 });
 
-test('a machine that has a file reads it under a second name without asking for it, and fetches that once it is damaged', async () => {
+test('a cached file is read under a second name without a request, and fetched once it is damaged', async () => {
   const { artifacts, folder } = await machine();
   const first = await artifacts.write(CONTENT, sha256(CONTENT));
   const [second] = await artifacts.link([{ ref: first, name: artifacts.newName() }]);

@@ -10,9 +10,15 @@ import { openingFile, type IndexFile } from '#views/exports/index-file.js';
 import { proforma } from '#views/exports/tables/index-files.js';
 import { fc } from '../../fast-check.js';
 import type { ActionSketch } from '../../domain/backtest/market-builder.js';
-import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays } from '../../domain/index-mathematics/index-case.js';
+import {
+  CALENDARS,
+  expectNear,
+  levelsIn,
+  runIndexCase,
+  listWeekdays,
+} from '../../domain/index-mathematics/index-case.js';
 
-const DAYS = weekdays(16);
+const DAYS = listWeekdays(16);
 
 /** Returns the pro forma file of a run on a date; the composer knows nothing after it. */
 function announcedOn(run: Run, date: string): AnnouncedFile {
@@ -113,7 +119,7 @@ type RandomCase = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
 
 function runOf({ steps, events, weighting, rounding }: RandomCase): Run {
   const names = ['A', 'B', 'C', 'D'];
-  const path = (n: number): number[] => {
+  const listPath = (n: number): number[] => {
     let price = 40 + 20 * n;
     return DAYS.map((_, t) => (price *= 1 + steps[(5 * t + 17 * n) % 64]! / 1000));
   };
@@ -122,9 +128,9 @@ function runOf({ steps, events, weighting, rounding }: RandomCase): Run {
   return runIndexCase({
     close: {
       ...Object.fromEntries(
-        names.map((name, n) => [name, path(n).map((price, t) => (t > (endOf.get(n) ?? 99) ? null : price))]),
+        names.map((name, n) => [name, listPath(n).map((price, t) => (t > (endOf.get(n) ?? 99) ? null : price))]),
       ),
-      EURUSD: path(9),
+      EURUSD: listPath(9),
     },
     fields: { SHARES_OUTSTANDING: Object.fromEntries(names.map((name, n) => [name, DAYS.map(() => 1000 * (n + 1))])) },
     reference: { C: { CURRENCY: 'EUR' } },

@@ -27,7 +27,7 @@ const held = createClosingFile(columns, null, null);
 const announced = { ...held, effective: held.day };
 
 /** Returns an export in parts of `bytes` bytes. */
-function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
+function listParts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
   const results: Uint8Array[] = [];
   let from: ExportPosition | null = { at: 0, rows: 0 };
   while (from !== null) {
@@ -53,13 +53,13 @@ function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8A
 const rowsOfParquet = (bytes: Buffer) => parquetReadObjects({ file: Uint8Array.from(bytes).buffer });
 
 const exportWhole = (table: ExportTableName, format: RowFormat): Buffer =>
-  Buffer.concat(parts(table, format, Infinity));
+  Buffer.concat(listParts(table, format, Infinity));
 
 describe.each(EXPORT_NAMES)('%s', (table) => {
   test.each(FORMAT_NAMES.filter((format) => format !== 'xlsx'))(
     'has the same rows as %s whether it is made in one part or in many',
     async (format) => {
-      const many = parts(table, format, 1);
+      const many = listParts(table, format, 1);
       const all = exportWhole(table, format);
       // Batches of an Arrow stream are those of its parts.
       if (format === 'arrow')
@@ -114,7 +114,7 @@ describe('text in CSV', () => {
 });
 
 describe('a workbook', () => {
-  const workbook = async (table: ExportTableName, sheetRows?: number): Promise<Buffer> => {
+  const encodeWorkbook = async (table: ExportTableName, sheetRows?: number): Promise<Buffer> => {
     const source = { columns, window: { start: null, end: null }, market: null };
     const stream = workbookStream({
       ...source,
@@ -126,7 +126,7 @@ describe('a workbook', () => {
   };
 
   test('has texts as texts, whatever they look like, below a frozen header', async () => {
-    const [sheet, ...others] = await readWorkbook(await workbook('constituents'));
+    const [sheet, ...others] = await readWorkbook(await encodeWorkbook('constituents'));
     expect(others).toEqual([]);
     expect(sheet!.name).toBe('constituents');
     expect(sheet!.frozenRows).toBe(1);
@@ -140,8 +140,8 @@ describe('a workbook', () => {
   });
 
   test('continues in further sheets with the same header', async () => {
-    const whole = (await readWorkbook(await workbook('levels')))[0]!.rows;
-    const sheets = await readWorkbook(await workbook('levels', 100));
+    const whole = (await readWorkbook(await encodeWorkbook('levels')))[0]!.rows;
+    const sheets = await readWorkbook(await encodeWorkbook('levels', 100));
     expect(sheets.length).toBe(Math.ceil((whole.length - 1) / 99));
     expect(sheets.every(({ rows }) => rows.length <= 100)).toBe(true);
     for (const { rows } of sheets) expect(rows[0]).toEqual(whole[0]);
@@ -149,7 +149,7 @@ describe('a workbook', () => {
   });
 
   test('has the same bytes each time it is made', async () => {
-    expect((await workbook('trades')).equals(await workbook('trades'))).toBe(true);
+    expect((await encodeWorkbook('trades')).equals(await encodeWorkbook('trades'))).toBe(true);
   });
 });
 

@@ -7,9 +7,9 @@ import { seeded } from '../../seeded.js';
 
 test('null is a mark among whole numbers and NaN among others: no number is mistaken for it', () => {
   const pieces: Uint8Array[] = [];
-  const word = (text: string) => text;
+  const formatWord = (text: string) => text;
   const writer = createRowWriter(
-    { rowStart: '', separator: ',', rowEnd: '\n', none: 'null', date: word, text: word },
+    { rowStart: '', separator: ',', rowEnd: '\n', none: 'null', date: formatWord, text: formatWord },
     { append: (piece) => void pieces.push(piece.slice()) },
   );
   writer.rows(
@@ -32,11 +32,11 @@ function writeRows(columns: readonly NamedColumn[], count: number, batch = count
   );
   for (let from = 0; from < count; from += batch) {
     const to = Math.min(count, from + batch);
-    const part = ({ values, ...column }: NamedColumn): NamedColumn => ({
+    const createPart = ({ values, ...column }: NamedColumn): NamedColumn => ({
       ...column,
       values: 'codes' in values ? { ...values, codes: values.codes.subarray(from, to) } : values.subarray(from, to),
     });
-    writer.rows(columns.map(part), to - from);
+    writer.rows(columns.map(createPart), to - from);
   }
   writer.end();
   return Buffer.concat(pieces).toString();
@@ -44,15 +44,16 @@ function writeRows(columns: readonly NamedColumn[], count: number, batch = count
 
 /** The rows by joining texts. */
 function joinRows(columns: readonly NamedColumn[], count: number): string {
-  const cell = ({ type, values }: NamedColumn, row: number): string => {
+  const formatCell = ({ type, values }: NamedColumn, row: number): string => {
     if ('codes' in values) return values.codes[row]! < 0 ? '' : csvText(values.texts[values.codes[row]!]!);
     const value = values[row]!;
     if (Number.isNaN(value) || (values instanceof Int32Array && value === NONE)) return '';
     return type === 'date' ? formatDay(value) : String(value + 0);
   };
-  return Array.from({ length: count }, (_, row) => `${columns.map((column) => cell(column, row)).join(',')}\n`).join(
-    '',
-  );
+  return Array.from(
+    { length: count },
+    (_, row) => `${columns.map((column) => formatCell(column, row)).join(',')}\n`,
+  ).join('');
 }
 
 /** A column of each type; both kinds of numbers repeat values often. */

@@ -72,7 +72,7 @@ test('figures that are kept from other windows and intervals are those of a view
 
 test('the text of a part of earlier output equals that of the part written separately', () => {
   const { keep, kept } = keeping();
-  const text = (window: ExposuresInput['window'], keepIn: KeepFigures) => {
+  const formatText = (window: ExposuresInput['window'], keepIn: KeepFigures) => {
     const json = createJsonWriter();
     writeExposures(json, exposuresOf(open(), { ...asked, groups: 100, window, keep: keepIn }));
     return new TextDecoder().decode(json.bytes());
@@ -86,7 +86,9 @@ test('the text of a part of earlier output equals that of the part written separ
     { start: '2020-07-01', end: null },
   ];
   for (const window of windows)
-    expect(text(window, keep)).toBe(text(window, (_what, size) => createFigures({ ...size, areWritten: false })));
+    expect(formatText(window, keep)).toBe(
+      formatText(window, (_what, size) => createFigures({ ...size, areWritten: false })),
+    );
   const days = open().i32('days').length;
   for (const [key, { texts, values }] of kept) {
     const written = Array.from(texts!, (known) => [known?.first, known?.end]);

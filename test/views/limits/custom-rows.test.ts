@@ -12,7 +12,7 @@ import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';
 import { randomDocument, tryRun } from '../../domain/backtest/random-run.js';
 
-const row = (type: string, params: Record<string, unknown>): ConstraintRow => ({ id: '', type, params });
+const createRow = (type: string, params: Record<string, unknown>): ConstraintRow => ({ id: '', type, params });
 
 /** Returns the view of a client's rows over a run up to a date. */
 function renderCustomRows(columns: RunColumns, rows: readonly ConstraintRow[], end: string | null = null) {
@@ -39,10 +39,10 @@ function renderCustomRows(columns: RunColumns, rows: readonly ConstraintRow[], e
 }
 
 const FLOORS = [
-  row('GroupBounds', { field: 'SECTOR', lower: 0.1, upper: 0.5 }),
-  row('GroupCardinality', { field: 'SECTOR', minimum: 2 }),
-  row('PositionBounds', { lower: 0.05, upper: 0.3 }),
-  row('EffectiveNumber', { minimum: 3 }),
+  createRow('GroupBounds', { field: 'SECTOR', lower: 0.1, upper: 0.5 }),
+  createRow('GroupCardinality', { field: 'SECTOR', minimum: 2 }),
+  createRow('PositionBounds', { lower: 0.05, upper: 0.3 }),
+  createRow('EffectiveNumber', { minimum: 3 }),
 ];
 
 test('later holdings do not change custom rows of earlier closes', () => {
@@ -70,15 +70,15 @@ test('later holdings do not change custom rows of earlier closes', () => {
 
 test('a count may have only a minimum, and an effective number has the requested bound', () => {
   const context = { identifiers: ['A', 'B'], numbers: () => new Float64Array(2), categories: () => [null, null] };
-  const bounds = (type: string, params: Record<string, unknown>) =>
-    createLimitRows([row(type, params)], context).map(({ side, limit }) => [side, limit]);
-  expect(bounds('Cardinality', { minimum: 2 })).toEqual([['lower', 2]]);
-  expect(bounds('Cardinality', { maximum: 2 })).toEqual([
+  const listBounds = (type: string, params: Record<string, unknown>) =>
+    createLimitRows([createRow(type, params)], context).map(({ side, limit }) => [side, limit]);
+  expect(listBounds('Cardinality', { minimum: 2 })).toEqual([['lower', 2]]);
+  expect(listBounds('Cardinality', { maximum: 2 })).toEqual([
     ['lower', 1],
     ['upper', 2],
   ]);
   // 1 divided by the square of its root is 24.999999999999996.
-  expect(bounds('EffectiveNumber', { minimum: 25 })).toEqual([['lower', 25]]);
+  expect(listBounds('EffectiveNumber', { minimum: 25 })).toEqual([['lower', 25]]);
 });
 
 test.each([
@@ -103,6 +103,6 @@ test.each([
     pipeline: { weighting: { type: 'EqualWeight' }, treatment: { delisting: 'action_value' } },
   });
   const columns = openExtended(runToColumns(tryRun(market, document)!, { contentHash: 's' }));
-  const rows = [row('LinearConstraint', { coefficients: { B: 1 }, lower: 0.2 })];
+  const rows = [createRow('LinearConstraint', { coefficients: { B: 1 }, lower: 0.2 })];
   expect(renderCustomRows(columns, rows).breaches).toMatchObject([{ begin: '2024-01-04', end: null, cause }]);
 });

@@ -60,16 +60,16 @@ export function describeReruns(work: SharedWork): void {
       for (const { index_id: id, run_id: run } of rows) {
         const ids = (await runsOf(id)).map(({ run_id }) => run_id);
         expect(ids).toEqual([run, ...before.get(id)!]);
-        expect((await levels(id)).status).toBe(200);
+        expect((await readLevels(id)).status).toBe(200);
       }
-      const [shared, hash] = [(await levels(IDS[9]!)).body, (await runsOf(IDS[9]!))[0]!.run_hash];
+      const [shared, hash] = [(await readLevels(IDS[9]!)).body, (await runsOf(IDS[9]!))[0]!.run_hash];
       await cluster.front.ask('POST', `/analytics/${IDS[9]!}/backtest`);
       await cluster.front.finished(`backtest:${IDS[9]!}`);
-      expect([(await levels(IDS[9]!)).body, (await runsOf(IDS[9]!))[0]!.run_hash]).toEqual([shared, hash]);
+      expect([(await readLevels(IDS[9]!)).body, (await runsOf(IDS[9]!))[0]!.run_hash]).toEqual([shared, hash]);
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     }
 
-    const levels = (id: string) => cluster.front.ask('GET', `/analytics/${id}/exports/levels?format=json`);
+    const readLevels = (id: string) => cluster.front.ask('GET', `/analytics/${id}/exports/levels?format=json`);
 
     /** Returns objects that no document references. */
     async function unnamed(): Promise<string[]> {

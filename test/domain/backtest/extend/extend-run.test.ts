@@ -127,7 +127,7 @@ describe('on random markets', () => {
     expect(extended.cadence).toBeGreaterThan(RUNS / 30);
   });
 
-  test('the market up to a day differs as soon as any value of that day or earlier does', async () => {
+  test('the digest of the market up to a day changes with any value of that day or earlier', async () => {
     await fc.assert(
       fc.asyncProperty(
         randomMarket,

@@ -90,7 +90,7 @@ describe('the first difference of two runs', () => {
     });
   });
 
-  test('of runs that held other names is the first name', () => {
+  test('of runs that held other securities is the first name', () => {
     const { C: _, ...two } = CLOSE;
     expect(findFirstDifference(openBytes(bytes), openBytes(bytesOf(5, two)))).toMatchObject({
       part: 'names',

@@ -21,9 +21,9 @@ const DOCUMENT = IndexDocument.parse({
   rebalance: { frequency: 'monthly' },
   pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
 });
-const prices = (step: number): number[] => DATES.map((_, t) => 20 + ((t * step) % 17));
-const MARKET = buildMarket({ dates: DATES, close: { A: prices(3), B: prices(5), C: prices(7) } });
-const terms = (datesMax: number) => ({ calendars: CALENDARS, datesMax });
+const listPrices = (step: number): number[] => DATES.map((_, t) => 20 + ((t * step) % 17));
+const MARKET = buildMarket({ dates: DATES, close: { A: listPrices(3), B: listPrices(5), C: listPrices(7) } });
+const createTerms = (datesMax: number) => ({ calendars: CALENDARS, datesMax });
 const runRows = (rows: number) => runOn(CALENDARS, cut(MARKET, rows), DOCUMENT, { transaction_cost_bps: 10 });
 
 /** Returns a run of the first rows, extended day by day. */
@@ -32,7 +32,7 @@ function daily({ rows, to, datesMax }: { readonly rows: number; readonly to: num
   let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
   let stored = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
   for (let day = rows + 1; day <= to; day++) {
-    const extended = extend(first.plan, cut(MARKET, day), stored, terms(datesMax));
+    const extended = extend(first.plan, cut(MARKET, day), stored, createTerms(datesMax));
     if (typeof extended === 'string') return { files, stored, reason: extended };
     files = filesAfter(files, extended);
     stored = { columns: openExtended(files.at(-1)!, files), checkpoint: extended.checkpoint };
@@ -104,10 +104,10 @@ test('names of one currency share a row of exchange rates, also where one of the
   const market = buildMarket({
     dates: DATES,
     close: {
-      A: prices(3),
-      B: prices(5),
-      C: prices(7),
-      D: prices(11),
+      A: listPrices(3),
+      B: listPrices(5),
+      C: listPrices(7),
+      D: listPrices(11),
       EURUSD: rate,
       GBPUSD: rate.map((value) => value + 0.2),
     },
@@ -138,7 +138,7 @@ test('names of one currency share a row of exchange rates, also where one of the
   const bytes = runToColumns(on(41), { contentHash: 's' });
   const stored = { columns: openExtended(bytes), checkpoint: createCheckpoint(on(41)) };
   expect([stored.columns.header.foreign, stored.columns.f64('rates').length]).toEqual([{ 0: 0, 2: 1 }, 2 * 41]);
-  const extended = extend(on(42).plan, cut(market, 42), stored, { ...terms(0), createDecider: indexDecider });
+  const extended = extend(on(42).plan, cut(market, 42), stored, { ...createTerms(0), createDecider: indexDecider });
   if (typeof extended === 'string') throw new Error(extended);
   const columns = openExtended(extended.columns, [bytes]);
   expect([columns.header.names, columns.header.foreign]).toEqual([['A', 'B', 'C', 'D'], { 0: 0, 2: 1, 3: 0 }]);
@@ -146,11 +146,11 @@ test('names of one currency share a row of exchange rates, also where one of the
   expect(contentOf(columns)).toEqual(contentOf(openExtended(runToColumns(on(42), { contentHash: 's' }))));
 });
 
-test('a run whose foreign names had a row each is the run in which they share it', () => {
+test('a run whose foreign securities had a row each is the run in which they share it', () => {
   const rate = DATES.map((_, t) => 1.1 + 0.001 * (t % 7));
   const market = buildMarket({
     dates: DATES,
-    close: { A: prices(3), B: prices(5), EURUSD: rate },
+    close: { A: listPrices(3), B: listPrices(5), EURUSD: rate },
     reference: { A: { CURRENCY: 'EUR' }, B: { CURRENCY: 'EUR' } },
   });
   const document = IndexDocument.parse({
@@ -190,7 +190,7 @@ function inOldForm(bytes: Uint8Array): Uint8Array {
     blocks,
     ...header
   } = JSON.parse(new TextDecoder().decode(bytes.subarray(16, body))) as RunHeader;
-  const text = (by: number): string => {
+  const formatText = (by: number): string => {
     const moved = Object.entries(blocks).map(([name, block]) => {
       const { begins, ...rest } = block!;
       return [
@@ -204,11 +204,11 @@ function inOldForm(bytes: Uint8Array): Uint8Array {
     });
     return JSON.stringify({ ...header, version: 2, blocks: Object.fromEntries(moved), base: 'base.art' });
   };
-  const room = 8 * Math.ceil((text(1 << 20).length + 16) / 8);
+  const room = 8 * Math.ceil((formatText(1 << 20).length + 16) / 8);
   const old = new Uint8Array(16 + room + bytes.length - body).fill(0x20);
   old.set(bytes.subarray(0, 8));
   new DataView(old.buffer).setUint32(8, room, true);
-  old.set(new TextEncoder().encode(text(16 + room - body)), 16);
+  old.set(new TextEncoder().encode(formatText(16 + room - body)), 16);
   old.set(bytes.subarray(body), 16 + room);
   return old;
 }

@@ -8,7 +8,7 @@ import { parseValidDay } from '#domain/time/days.js';
 const DAY = parseValidDay('2026-11-24');
 const BEFORE = DAY - 1;
 
-const action = (change: Partial<CorporateAction>): CorporateAction => ({
+const createAction = (change: Partial<CorporateAction>): CorporateAction => ({
   identifier: 'A',
   type: 'SPLIT',
   value: 2,
@@ -36,7 +36,7 @@ function inputOf(
     { identifier: 'B', marketValue: 600, weight: 0.5 },
   ];
   const composition = { holdings, ...NO_CASH, divisor: 12 };
-  const level = (price: number) => ({ price, total: price, net: null });
+  const createLevel = (price: number) => ({ price, total: price, net: null });
   return {
     indexId: 'CORE',
     date: DAY,
@@ -44,8 +44,8 @@ function inputOf(
     closing: composition,
     opening: composition,
     levels: new Map([
-      [BEFORE, level(100)],
-      [DAY, level(100)],
+      [BEFORE, createLevel(100)],
+      [DAY, createLevel(100)],
     ]),
     published: new Map(),
     decimals: NO_DECIMALS,
@@ -109,9 +109,9 @@ test('moves: a move beyond the limit needs a corporate action since the session 
   const of = (change: Partial<CheckInput>) =>
     listFindings({ check: 'moves', limit: 0.25 } as never, inputOf(change, prices));
   expect(of({})).toEqual(['A: A moved by -50 % without a corporate action; the limit is 25 %.']); // B moved by the limit.
-  expect(of({ actionsOf: (id) => (id === 'A' ? [action({})] : []) })).toEqual([]);
-  expect(of({ actionsOf: () => [action({ exDay: BEFORE })] })).toHaveLength(1);
-  expect(of({ actionsOf: () => [action({ status: 'cancelled' })] })).toHaveLength(1);
+  expect(of({ actionsOf: (id) => (id === 'A' ? [createAction({})] : []) })).toEqual([]);
+  expect(of({ actionsOf: () => [createAction({ exDay: BEFORE })] })).toHaveLength(1);
+  expect(of({ actionsOf: () => [createAction({ status: 'cancelled' })] })).toHaveLength(1);
 });
 
 test('history: a constituent whose history the refresh rejected is reported, another security is not', () => {
@@ -125,10 +125,10 @@ test('actions: impossible dates of coming actions are reported', () => {
     id === 'B'
       ? []
       : [
-          action({ exDay: DAY + 3, announcedDay: DAY + 4 }),
-          action({ type: 'DIVIDEND', exDay: DAY + 2, payDay: DAY + 1 }),
-          action({ exDay: DAY + 20, announcedDay: DAY + 30 }),
-          action({ exDay: BEFORE, announcedDay: DAY }),
+          createAction({ exDay: DAY + 3, announcedDay: DAY + 4 }),
+          createAction({ type: 'DIVIDEND', exDay: DAY + 2, payDay: DAY + 1 }),
+          createAction({ exDay: DAY + 20, announcedDay: DAY + 30 }),
+          createAction({ exDay: BEFORE, announcedDay: DAY }),
         ];
   const isSession = (day: number) => day !== DAY + 2;
   expect(listFindings({ check: 'actions' }, inputOf({ actionsOf, isSession }))).toEqual([
@@ -165,19 +165,19 @@ test('weights: a sum other than one, a negative weight and an empty index are re
 
 test('divisor: market value over divisor is the level, at the close and before the open, up to rounding', () => {
   const of = (change: Partial<CheckInput>) => listFindings({ check: 'divisor' }, inputOf(change));
-  const levels = (before: number, now: number) =>
+  const listLevels = (before: number, now: number) =>
     new Map([
       [BEFORE, { price: before, total: null, net: null }],
       [DAY, { price: now, total: null, net: null }],
     ]);
-  expect(of({ levels: levels(100, 100.001) })).toEqual([
+  expect(of({ levels: listLevels(100, 100.001) })).toEqual([
     '-: Market value over divisor at the close is 100; the level is 100.001.',
   ]);
-  expect(of({ levels: levels(99, 100) })).toEqual([
+  expect(of({ levels: listLevels(99, 100) })).toEqual([
     '-: Market value over divisor before the open is 100; the level is 99.',
   ]);
-  expect(of({ levels: levels(100.004, 99.996), decimals: { ...NO_DECIMALS, level: 2 } })).toEqual([]);
-  expect(of({ levels: levels(100.006, 100), decimals: { ...NO_DECIMALS, level: 2 } })).toHaveLength(1);
+  expect(of({ levels: listLevels(100.004, 99.996), decimals: { ...NO_DECIMALS, level: 2 } })).toEqual([]);
+  expect(of({ levels: listLevels(100.006, 100), decimals: { ...NO_DECIMALS, level: 2 } })).toHaveLength(1);
   expect(of({ closing: null, opening: null })).toEqual([]); // no run
   const { closing } = inputOf();
   const lent = { ...closing!, cash: { marketValue: -600, weight: -1 } };
@@ -238,7 +238,7 @@ test('only a confirmed action takes effect without a finding; one of another day
   const judge = (state: 'new' | 'confirmed' | 'rejected' | 'amended', change: Partial<CorporateAction> = {}) =>
     checkKindOf('confirmed_actions')
       .judge(
-        inputOf({ actionsOf: (name) => (name === 'A' ? [action(change)] : []), deskStateOf: () => state }),
+        inputOf({ actionsOf: (name) => (name === 'A' ? [createAction(change)] : []), deskStateOf: () => state }),
         Check.parse({ check: 'confirmed_actions' }),
       )
       .map(({ identifier }) => identifier);

@@ -6,7 +6,7 @@ import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { alignDays, marketOf } from '../../rules/rule-market.js';
 import { fc } from '../../../fast-check.js';
-import { condition, expressions, NUMBERS, TEXTS } from './arbitrary-trees.js';
+import { condition, createExpressions, NUMBERS, TEXTS } from './arbitrary-trees.js';
 import { interpret, truthOf, type Tables } from './plain-interpreter.js';
 
 const SESSIONS = 14;
@@ -59,7 +59,7 @@ const request = { session: DECISION, selection: SELECTION, universe: Array.from(
 describe('against a plain interpreter', () => {
   test('every number is what the definitions give', () => {
     fc.assert(
-      fc.property(tables, expressions(), (given, tree) => {
+      fc.property(tables, createExpressions(), (given, tree) => {
         const result = sectionOf(given).numbers(tree, Int32Array.from(SELECTION));
         SELECTION.forEach((security, i) => {
           const meant = interpret(tree, given, { ...request, security });
@@ -93,7 +93,7 @@ describe('against a plain interpreter', () => {
 
 test('what comes after the decision changes no bit of a value', () => {
   fc.assert(
-    fc.property(tables, tables, expressions(), (given, other, tree) => {
+    fc.property(tables, tables, createExpressions(), (given, other, tree) => {
       const changeLaterRows = (name: string) =>
         given.numbers[name]!.map((row, t) => (t <= DECISION ? row : other.numbers[name]![t]!));
       const changed = { ...given, numbers: Object.fromEntries(NUMBERS.map((name) => [name, changeLaterRows(name)])) };

@@ -195,14 +195,14 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
     // Caps that are low enough to bind both securities.
     const own = Math.min(0.09, 0.5 * weightOf(wanted[1]!));
     expect(own).toBeGreaterThan(0);
-    const market = (upper: number, group: number) => ({ ...MARKET, rows: base(upper, group), objective });
-    const input = explainMarket(market(own, 2 * own));
+    const createMarket = (upper: number, group: number) => ({ ...MARKET, rows: base(upper, group), objective });
+    const input = explainMarket(createMarket(own, 2 * own));
     const { sides, dependent } = computeOneSidedPrices(solvers, input);
-    const value = valueOf(market(own, 2 * own));
+    const value = valueOf(createMarket(own, 2 * own));
     const step = 1e-5;
     const slopes = {
-      pos: (valueOf(market(own + step, 2 * own)) - value) / step,
-      sec: (valueOf(market(own, 2 * own + step)) - value) / step,
+      pos: (valueOf(createMarket(own + step, 2 * own)) - value) / step,
+      sec: (valueOf(createMarket(own, 2 * own + step)) - value) / step,
     };
     expect(Math.abs(slopes.sec)).toBeLessThan(1e-8 * Math.max(1, Math.abs(value)));
     const isClose = (price: number, slope: number) => Math.abs(price - slope) <= 0.01 * Math.abs(slope) + 1e-7;
@@ -224,7 +224,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
               params: { upper: each === name ? own + step : own, identifiers: [each] },
             })),
       );
-      const slope = (valueOf({ ...market(own, 2 * own), rows: loosened }) - value) / step;
+      const slope = (valueOf({ ...createMarket(own, 2 * own), rows: loosened }) - value) / step;
       expect(isClose(priceOf(`PositionBounds[pos]:upper:${name}`), slope), name).toBe(true);
     }
   });

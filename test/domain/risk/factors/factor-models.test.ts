@@ -81,7 +81,7 @@ describe('a style model', () => {
     expectAll(scores, [3.41715321, 0.13355883, -0.70308436, ...Array.from({ length: 10 }, () => -0.28476277), 0], 7);
   });
 
-  test('is the same whatever the order of the names', () => {
+  test('is the same whatever the order of the securities', () => {
     const turned = names.toReversed();
     const other = estimateModel(styleWindow(styleMarket()), { estimator: 'styles' }, turned).covariance;
     turned.forEach((a, i) =>
@@ -167,7 +167,7 @@ describe('a statistical model', () => {
   const returns = randomReturns(90, 6);
   const sample = covarianceByDefinition(returns);
 
-  test('of as many components as names is the sample covariance', () => {
+  test('of as many components as securities is the sample covariance', () => {
     const { covariance, fit } = estimateModel(
       windowOf({ returns }),
       { estimator: 'statistical', factors: 6 },

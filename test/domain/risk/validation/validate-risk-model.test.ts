@@ -95,12 +95,12 @@ describe('portfolios', () => {
   });
 
   test('by chance are the same again, and others with another seed', () => {
-    const biases = (seed: number) =>
+    const listBiases = (seed: number) =>
       validated(returns, { terms: { seed } }).portfolios.flatMap(({ family, bias }) =>
         family === 'random' ? bias : [],
       );
-    expect(biases(1)).toEqual(biases(1));
-    expect(biases(2)).not.toEqual(biases(1));
+    expect(listBiases(1)).toEqual(listBiases(1));
+    expect(listBiases(2)).not.toEqual(listBiases(1));
   });
 });
 

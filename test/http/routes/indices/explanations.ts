@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { StoredRuns } from '#contract/analytics/runs.js';
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import { service, CLOSES, SHARES, document, requestRefusal } from './set-up.js';
+import { service, CLOSES, SHARES, createDocument, requestRefusal } from './set-up.js';
 
 export function describeExplanations(): void {
   describe('explanations', () => {
@@ -10,7 +10,7 @@ export function describeExplanations(): void {
       await service.ok(
         'PUT',
         '/indices/WHY',
-        document('WHY', { rebalance: { frequency: 'custom', dates: ['2024-01-08'] } }),
+        createDocument('WHY', { rebalance: { frequency: 'custom', dates: ['2024-01-08'] } }),
       );
       for (const [name, weight] of [
         ['A', 0.4],
@@ -63,7 +63,11 @@ export function describeExplanations(): void {
       await service.ok(
         'PUT',
         '/indices/WHY-NOT',
-        document('WHY-NOT', {}, { selection: [{ id: 'two', type: 'TopN', params: { field: 'CLOSE', count: 2 } }] }),
+        createDocument(
+          'WHY-NOT',
+          {},
+          { selection: [{ id: 'two', type: 'TopN', params: { field: 'CLOSE', count: 2 } }] },
+        ),
       );
       const explanation = await service.ok<IndexExplanation>('GET', '/indices/WHY-NOT/explain/C?as_of=2024-01-02');
       expect(explanation).toMatchObject({
@@ -87,12 +91,12 @@ export function describeExplanations(): void {
       ]);
     });
 
-    test('of a run everything is decided by its definition and what that reached, whatever became of them', async () => {
+    test('of a run are computed from the definitions that it used, even if they changed since', async () => {
       const top = (count: number) => ({
         selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count } }],
       });
-      const all = document('RUN-ALL', {}, top(4));
-      const few = document('RUN-FEW', { universe: { kind: 'index', id: 'RUN-ALL' } }, top(3));
+      const all = createDocument('RUN-ALL', {}, top(4));
+      const few = createDocument('RUN-FEW', { universe: { kind: 'index', id: 'RUN-ALL' } }, top(3));
       await service.ok('PUT', '/indices/RUN-ALL', all);
       await service.ok('PUT', '/indices/RUN-FEW', few);
       expect((await service.job('/analytics/RUN-FEW/backtest')).error).toBeNull();
@@ -107,11 +111,11 @@ export function describeExplanations(): void {
         ),
       });
       const before = await readExplanations({});
-      await service.ok('PUT', '/indices/RUN-ALL', { ...all, ...document('RUN-ALL', {}, top(2)) });
-      await service.ok('PUT', '/indices/RUN-FEW', { ...few, ...document('RUN-FEW', {}, top(1)) });
+      await service.ok('PUT', '/indices/RUN-ALL', { ...all, ...createDocument('RUN-ALL', {}, top(2)) });
+      await service.ok('PUT', '/indices/RUN-FEW', { ...few, ...createDocument('RUN-FEW', {}, top(1)) });
       const now = await readExplanations({});
-      const sizes = ({ assets, weights }: PreviewResponse) => [assets.length, Object.keys(weights).length];
-      expect([sizes(before), sizes(now)]).toEqual([
+      const listSizes = ({ assets, weights }: PreviewResponse) => [assets.length, Object.keys(weights).length];
+      expect([listSizes(before), listSizes(now)]).toEqual([
         [4, 3],
         [2, 1],
       ]);

@@ -16,7 +16,7 @@ const CERTIFIED = 1e-9;
 const ROUNDING = 1e-12;
 
 /** Returns random programmes in units from 1e-4 to 1e5, for which absolute residuals of 1e-9 are demanding. */
-function programmes(): Program[] {
+function listProgrammes(): Program[] {
   return Array.from({ length: 60 }, (_, k) => {
     const program = randomProgram(k + 1, { withKinks: false, withNorms: false, namesMax: 14 });
     const random = seeded(1000 + k);
@@ -40,7 +40,7 @@ function programmes(): Program[] {
 
 describe('certified answers', () => {
   const solver = createSolver(plainAlgebra);
-  const solvedOnes = programmes().flatMap((program) => {
+  const solvedOnes = listProgrammes().flatMap((program) => {
     const answer = solver.solve(program);
     return answer.status === 'solved' ? [{ program, answer, certified: certify(program, answer, plainAlgebra) }] : [];
   });

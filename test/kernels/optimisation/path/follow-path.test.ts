@@ -59,7 +59,7 @@ function moveProgram(program: Program, random: () => number, all: boolean): Prog
   };
 }
 
-test('an optimum followed from another is that of the programme itself, with rows, limits and prices that come and go on the way', () => {
+test('a followed optimum is that of the programme itself, with rows, limits and prices that change on the path', () => {
   const tally = { tried: 0, followed: 0, kinked: 0, soft: 0, events: 0 };
   for (let seed = 1; seed <= 100 * SHARE; seed++) {
     const random = seeded(seed + 90_000);
@@ -162,7 +162,7 @@ test('a start that is no optimum, or of another shape, is not followed', () => {
   ).toBeUndefined();
 });
 
-test('the factor of names that came and went is that of the names', () => {
+test('the factor of securities that came and went is that of the securities', () => {
   const random = seeded(12);
   const program = { ...randomProgram(40, { namesMax: 30, withNorms: false }), ridge: 1e-3 };
   const factors = createPathFactors(plainAlgebra);
@@ -188,7 +188,7 @@ test('the factor of names that came and went is that of the names', () => {
   }
 });
 
-test('from no name held the way leads to the optimum that is found from all of them', () => {
+test('a path from no holding reaches the same optimum as one from all holdings', () => {
   let count = 0;
   for (let seed = 1; seed <= 60; seed++) {
     const random = seeded(seed + 70_000);

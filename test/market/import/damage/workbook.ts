@@ -35,7 +35,7 @@ function workbookParts({
   ];
 }
 const rowsOf = (rows: string) => `<worksheet><sheetData>${CELLS}${rows}</sheetData></worksheet>`;
-const workbook = (sheet: string, more: Partial<Parameters<typeof workbookParts>[0]> = {}) =>
+const createWorkbook = (sheet: string, more: Partial<Parameters<typeof workbookParts>[0]> = {}) =>
   importBytes('xlsx', writeZip(workbookParts({ sheet, ...more })));
 const sheetRows = (...rows: Parameters<typeof writeWorkbook>[0][number]['rows']) =>
   importBytes('xlsx', writeWorkbook([{ name: 'market', rows: [HEADER, ...rows] }]));
@@ -54,56 +54,70 @@ export const WORKBOOK: readonly Damage[] = [
     ['UNREADABLE_FILE '],
     importBytes('xlsx', writeWorkbook([{ name: 'market', rows: [HEADER] }]).subarray(0, 500)),
   ],
-  ['a cell in column XFD', ['UNREADABLE_FILE market'], workbook(rowsOf('<row r="2"><c r="XFD2"><v>1</v></c></row>'))],
+  [
+    'a cell in column XFD',
+    ['UNREADABLE_FILE market'],
+    createWorkbook(rowsOf('<row r="2"><c r="XFD2"><v>1</v></c></row>')),
+  ],
   [
     'a cell in row 99,999,999',
     ['UNREADABLE_FILE market'],
-    workbook(rowsOf('<row r="99999999"><c r="A99999999"><v>1</v></c></row>')),
+    createWorkbook(rowsOf('<row r="99999999"><c r="A99999999"><v>1</v></c></row>')),
   ],
   [
     'a formula',
     ['WRONG_TYPE market[row 1].CLOSE'],
-    workbook(rowsOf(`<row r="2">${TEXT('A2', 'A')}${TEXT('B2', '2024-01-02')}<c r="C2"><f>1+1</f><v>2</v></c></row>`)),
+    createWorkbook(
+      rowsOf(`<row r="2">${TEXT('A2', 'A')}${TEXT('B2', '2024-01-02')}<c r="C2"><f>1+1</f><v>2</v></c></row>`),
+    ),
   ],
   [
     'entities that grow',
     ['UNREADABLE_FILE '],
-    workbook(`<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>${rowsOf('')}`),
+    createWorkbook(`<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>${rowsOf('')}`),
   ],
   [
     'an entity of a file of ours',
     ['UNREADABLE_FILE '],
-    workbook(
+    createWorkbook(
       `<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>${rowsOf(`<row r="2">${TEXT('A2', '&e;')}</row>`)}`,
     ),
   ],
-  ['an entity that nobody knows', ['UNREADABLE_FILE '], workbook(rowsOf(`<row r="2">${TEXT('A2', '&bomb;')}</row>`))],
-  ['a tag that does not end', ['UNREADABLE_FILE '], workbook(`<worksheet><sheetData>${CELLS}<row r="2"><c r="A2"`)],
+  [
+    'an entity that nobody knows',
+    ['UNREADABLE_FILE '],
+    createWorkbook(rowsOf(`<row r="2">${TEXT('A2', '&bomb;')}</row>`)),
+  ],
+  [
+    'a tag that does not end',
+    ['UNREADABLE_FILE '],
+    createWorkbook(`<worksheet><sheetData>${CELLS}<row r="2"><c r="A2"`),
+  ],
   [
     'a text that is not there',
     ['UNREADABLE_FILE market'],
-    workbook(rowsOf('<row r="2"><c r="A2" t="s"><v>77</v></c></row>')),
+    createWorkbook(rowsOf('<row r="2"><c r="A2" t="s"><v>77</v></c></row>')),
   ],
   [
     'a sheet that is named and not there',
     ['UNREADABLE_FILE market'],
-    workbook(rowsOf(''), {
+    createWorkbook(rowsOf(''), {
       relations: '<Relationships><Relationship Id="rId1" Target="worksheets/sheet9.xml"/></Relationships>',
     }),
   ],
   [
     'a sheet that nobody asked for',
     ['EMPTY_DATASET market', 'UNKNOWN_FIELD prices'],
-    workbook(rowsOf(''), { name: 'prices' }),
+    createWorkbook(rowsOf(''), { name: 'prices' }),
   ],
   [
     'the same sheet twice',
     ['UNKNOWN_FIELD Market'],
-    workbook(rowsOf(`<row r="2">${TEXT('A2', 'A')}${TEXT('B2', '2024-01-02')}<c r="C2"><v>1</v></c></row>`), {
+    createWorkbook(rowsOf(`<row r="2">${TEXT('A2', 'A')}${TEXT('B2', '2024-01-02')}<c r="C2"><v>1</v></c></row>`), {
       sheets: '<sheet name="market" sheetId="1" r:id="rId1"/><sheet name="Market" sheetId="2" r:id="rId1"/>',
     }),
   ],
-  ['a sheet that inflates to 60 MB', ['UNREADABLE_FILE '], workbook(rowsOf(' '.repeat(60 << 20)))],
+  ['a sheet that inflates to 60 MB', ['UNREADABLE_FILE '], createWorkbook(rowsOf(' '.repeat(60 << 20)))],
   ['an error of the spreadsheet', ['NOT_A_NUMBER market[row 1].CLOSE'], sheetRows(['A', '2024-01-02', '#DIV/0!'])],
   ['a number for a date', ['BAD_DATE market[row 1].date'], sheetRows(['A', 45_293, 1])],
   ['no identifier', ['BAD_IDENTIFIER market[row 1].identifier'], sheetRows([null, '2024-01-02', 1])],

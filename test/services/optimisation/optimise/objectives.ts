@@ -79,11 +79,11 @@ export function describeObjectives(): void {
         constraint_set_id: 'free',
         objective: { type: 'risk_parity', budgets },
       });
-      const share = (name: string) => weights.find(({ identifier }) => identifier === name)?.variance_share ?? 0;
-      expect(share('N02')).toBeCloseTo(0.3, 10);
+      const shareOf = (name: string) => weights.find(({ identifier }) => identifier === name)?.variance_share ?? 0;
+      expect(shareOf('N02')).toBeCloseTo(0.3, 10);
       // N00, N03, N06 and N09 belong to Energy; securities outside the index have no share.
-      expect(share('N03') + share('N06') + share('N09') + share('N00')).toBeCloseTo(0.5, 10);
-      expect(share('N05')).toBeCloseTo(0, 10);
+      expect(shareOf('N03') + shareOf('N06') + shareOf('N09') + shareOf('N00')).toBeCloseTo(0.5, 10);
+      expect(shareOf('N05')).toBeCloseTo(0, 10);
     });
 
     test('counts the costs of its trades from the index weights', async () => {

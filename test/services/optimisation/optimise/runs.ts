@@ -65,7 +65,7 @@ export function describeRuns(): void {
       expect((await service.ask('GET', `/optimise/runs/${result.run_id}`)).body).toEqual(result);
     });
 
-    test('that keeps few names says that it searched, or that it proved its choice', async () => {
+    test('that keeps few securities says that it searched, or that it proved its choice', async () => {
       const row = { id: 'n', type: 'Cardinality', params: { maximum: 5 } };
       const quick = await requireSolution([row]);
       expect(quick).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'quick' });

@@ -152,22 +152,25 @@ export function describeStoredModels(): void {
 
     test('is the risk measure of a weighting by hierarchical risk parity', async () => {
       const { index, data } = await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
-      const weighting = (model: string) => ({ type: 'HierarchicalRiskParityWeight', params: { risk_model: model } });
-      const tree = (model: string) => ({
+      const createWeighting = (model: string) => ({
+        type: 'HierarchicalRiskParityWeight',
+        params: { risk_model: model },
+      });
+      const createTree = (model: string) => ({
         id: 'TREE',
         name: 'Tree',
         calendar: 'XNYS',
         base_date: FIRST,
         universe: { kind: 'list', identifiers: NAMES },
         rebalance: { frequency: 'monthly' },
-        pipeline: { weighting: weighting(model) },
+        pipeline: { weighting: createWeighting(model) },
       });
-      const absent = await service.ask<{ error: { detail: unknown } }>('PUT', '/indices/TREE', tree('none'));
+      const absent = await service.ask<{ error: { detail: unknown } }>('PUT', '/indices/TREE', createTree('none'));
       expect([absent.status, JSON.stringify(absent.body)]).toEqual([
         422,
         expect.stringMatching(/RISK_MODEL_NOT_FOUND.*pipeline\.weighting\.params\.risk_model/),
       ]);
-      expect((await service.ask('PUT', '/indices/TREE', tree('early'))).status).toBe(200);
+      expect((await service.ask('PUT', '/indices/TREE', createTree('early'))).status).toBe(200);
       const { result, error } = await backtested('TREE');
       expect(error).toBeNull();
       const { rebalances } = result as unknown as BacktestRunResult;

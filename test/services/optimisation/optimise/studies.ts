@@ -5,13 +5,13 @@ import type { JobStatus } from '#jobs/status.js';
 import { optimised, put, service } from './set-up.js';
 
 const ASKED = { index_id: 'BROAD', constraint_set_id: 'probe' };
-const bounds = (upper: number) => [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper } }];
+const createBounds = (upper: number) => [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper } }];
 
 export function describeStudies(): void {
   describe('a study', () => {
     test('has the result of each run as if it was run by itself, and rows in blocks', async () => {
-      const single = await optimised(bounds(0.2), { objective: 'min_variance' });
-      await put('impossible', bounds(0.01));
+      const single = await optimised(createBounds(0.2), { objective: 'min_variance' });
+      await put('impossible', createBounds(0.01));
       const runs = [
         ASKED,
         { ...ASKED, objective: 'min_variance' },

@@ -6,7 +6,7 @@ import {
   requireImport,
   sendFile,
   readModel,
-  job,
+  runJob,
   requireSolution,
   expectSameOptimum,
   frameOf,
@@ -79,7 +79,7 @@ export function describeDated(): void {
         await requireSolution({ as_of: '2023-07-03', risk_model: 'high' }),
       );
       await requireImport('late', { units: 'annual', models: [{ date: '2023-03-02', covariance: low }] });
-      expect((await job({ as_of: FIRST, risk_model: 'late' })).error).toMatchObject({
+      expect((await runJob({ as_of: FIRST, risk_model: 'late' })).error).toMatchObject({
         code: 'LOOK_AHEAD',
         message: `The risk model late is dated 2023-03-02, after the decision of ${FIRST}.`,
       });

@@ -110,12 +110,12 @@ export function describeRoundTrips(): void {
       const csv = `date,table,row,column,value\n${rows.map((row) => row.join(',')).join('\n')}\n`;
       expect((await sendFile('csv', 'units=annual', 'text/csv', csv)).status).toBe(201);
       expect(await exportModel('csv')).toEqual(whole);
-      const column = (at: number) => rows.map((row) => row[at] as string);
+      const listColumn = (at: number) => rows.map((row) => row[at] as string);
       const table = new Table({
-        date: vectorFromArray(column(0), new Utf8()),
-        table: vectorFromArray(column(1), new Utf8()),
-        row: vectorFromArray(column(2), new Utf8()),
-        column: vectorFromArray(column(3), new Utf8()),
+        date: vectorFromArray(listColumn(0), new Utf8()),
+        table: vectorFromArray(listColumn(1), new Utf8()),
+        row: vectorFromArray(listColumn(2), new Utf8()),
+        column: vectorFromArray(listColumn(3), new Utf8()),
         value: vectorFromArray(
           rows.map((row) => row[4]),
           new Float64(),

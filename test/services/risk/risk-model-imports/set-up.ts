@@ -65,7 +65,7 @@ export const LEAST = {
   constraint_set_id: 'capped',
 };
 
-export async function job(request: object): Promise<JobStatus> {
+export async function runJob(request: object): Promise<JobStatus> {
   await put('capped', [{ type: 'PositionBounds', params: { upper: 0.3 } }]);
   const { status, body } = await service.ask<JobStatus>('POST', '/optimise/runs', { ...LEAST, ...request });
   expect(status, JSON.stringify(body)).toBe(202);
@@ -73,7 +73,7 @@ export async function job(request: object): Promise<JobStatus> {
 }
 
 export async function requireSolution(request: object): Promise<OptimisationRunResult> {
-  const { result, error } = await job(request);
+  const { result, error } = await runJob(request);
   expect(error, JSON.stringify(error)).toBeNull();
   return result as OptimisationRunResult;
 }

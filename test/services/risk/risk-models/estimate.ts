@@ -9,8 +9,8 @@ import {
   computeWeightedVariance,
   service,
   estimateToEnd,
-  view,
-  codes,
+  createView,
+  listCodes,
   rawText,
 } from './set-up.js';
 
@@ -21,7 +21,7 @@ export function describeEstimate(): void {
     test('is the matrix of the definitions, names ascending by code point', async () => {
       const job = await estimateToEnd('core', { identifiers: ['BBB', '700', 'AAA', '1398', 'BBB'] });
       expect(job).toMatchObject({ job_id: 'risk:core', status: 'succeeded', progress: 1, error: null });
-      const model = await view('core');
+      const model = await createView('core');
       expect(model.asset_ids).toEqual(names);
       const expected = computeByDefinition(names);
       model.covariance.data.forEach((row, i) =>
@@ -52,11 +52,11 @@ export function describeEstimate(): void {
 
     test('comes with its job as it comes from its route', async () => {
       const job = await service.ask<JobStatus>('GET', '/jobs/risk:core');
-      expect(job.body.result).toEqual(await view('core'));
+      expect(job.body.result).toEqual(await createView('core'));
     });
 
     test('has volatilities that are roots of the diagonal and an exactly symmetric correlation with unit diagonal', async () => {
-      const { covariance, correlation, volatilities } = await view('core');
+      const { covariance, correlation, volatilities } = await createView('core');
       const cell = (frame: View['covariance'], i: number, j: number) => frame.data[i]![j] as number;
       names.forEach((name, i) => {
         expect(volatilities[name]).toBe(Math.sqrt(cell(covariance, i, i)));
@@ -81,9 +81,9 @@ export function describeEstimate(): void {
       );
     });
 
-    test('of factors knows sectors and the history before its window for names that are listed, too', async () => {
+    test('of factors knows sectors and the history before its window for securities that are listed, too', async () => {
       await estimateToEnd('sectors', { identifiers: names, estimator: 'industries' });
-      const { factor_model: sectors } = await view('sectors');
+      const { factor_model: sectors } = await createView('sectors');
       expect(sectors!.factors.map(({ factor }) => factor)).toEqual(['MARKET', 'Banks', 'Media']);
       // The market is the mean of the sectors, here of all names: two are in each.
       const market = DAYS.slice(1).map(
@@ -93,21 +93,21 @@ export function describeEstimate(): void {
       const squares = market.reduce((sum, value) => sum + (value - mean) ** 2, 0);
       expect(sectors!.factors[0]!.volatility).toBeCloseTo(Math.sqrt((252 * squares) / (market.length - 1)), 12);
       await estimateToEnd('styles', { identifiers: [...names, 'FLAT'], estimator: 'styles', start: DAYS[255] });
-      const { factor_model: styles } = await view('styles');
+      const { factor_model: styles } = await createView('styles');
       expect(styles!.factors.map(({ factor }) => factor)).toContain('MOMENTUM');
     });
 
     test('omits a late listing and reports it', async () => {
       const job = await estimateToEnd('late', { identifiers: ['AAA', 'LATE', 'BBB'] });
       expect(job.message).toContain('LATE (prices on');
-      const model = await view('late');
+      const model = await createView('late');
       expect(model.asset_ids).toEqual(['AAA', 'BBB']);
       expect(model.excluded['LATE']).toMatch(/^prices on \d+ of 300 sessions; at least 240 are required$/);
     });
 
-    test('keeps a name that never moves, with correlation 0', async () => {
+    test('keeps a security that never moves, with correlation 0', async () => {
       await estimateToEnd('flat', { identifiers: ['AAA', 'FLAT'], intensity: 0 });
-      const model = await view('flat');
+      const model = await createView('flat');
       expect(model.volatilities['FLAT']).toBe(0);
       expect(model.correlation.data).toEqual([
         [1, 0],
@@ -120,9 +120,9 @@ export function describeEstimate(): void {
       });
     });
 
-    test('of one name is its variance, whatever the intensity', async () => {
+    test('of one security is its variance, whatever the intensity', async () => {
       await estimateToEnd('one', { identifiers: ['AAA'] });
-      const model = await view('one');
+      const model = await createView('one');
       const expected = computeByDefinition(['AAA', 'BBB'])[0]![0]!;
       expect(Math.abs((model.covariance.data[0]![0] as number) / expected - 1)).toBeLessThanOrEqual(1e-12);
       expect(model.correlation.data).toEqual([[1]]);
@@ -136,7 +136,7 @@ export function describeEstimate(): void {
 
     test('of two equal securities is singular, with a finding', async () => {
       await estimateToEnd('twins', { identifiers: ['AAA', 'TWIN'], intensity: 0 });
-      const model = await view('twins');
+      const model = await createView('twins');
       const [[own, common], [, other]] = model.covariance.data as number[][] as [[number, number], [number, number]];
       expect([common, other]).toEqual([own, own]);
       expect(model.correlation.data).toEqual([
@@ -150,32 +150,32 @@ export function describeEstimate(): void {
       });
     });
 
-    test('loses two returns of every name for each hole of one', async () => {
+    test('loses two returns of every security for each hole of one', async () => {
       await estimateToEnd('gaps', { identifiers: ['AAA', 'GAPS'] });
       const holes = DAYS.filter((_, t) => isGap(t)).length;
-      expect((await view('gaps')).diagnostics.observations).toBe(DAYS.length - 1 - 2 * holes);
+      expect((await createView('gaps')).diagnostics.observations).toBe(DAYS.length - 1 - 2 * holes);
     });
 
     test('takes twenty returns and not nineteen', async () => {
       const job = await estimateToEnd('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[19] });
       expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
       await estimateToEnd('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[20] });
-      expect((await view('short')).diagnostics.observations).toBe(20);
+      expect((await createView('short')).diagnostics.observations).toBe(20);
     });
 
     test('is refused at once for a range without data, with both ranges', async () => {
       const held = { first: DAYS[0], last: DAYS.at(-1) };
-      const refusal = (range: object) =>
+      const readRefusal = (range: object) =>
         service.refusal('POST', '/risk-models/never/estimate', { identifiers: ['AAA'], ...range });
       const late = { start: '2031-01-02', end: '2031-12-31' };
-      expect(await refusal(late)).toMatchObject({
+      expect(await readRefusal(late)).toMatchObject({
         status: 422,
         code: 'NO_DATA_IN_RANGE',
         message: expect.stringContaining(`start 2031-01-02 is after the last date of the store`) as string,
         detail: { path: 'start', ...late, ...held },
       });
       const early = { end: '1999-12-31' };
-      expect(await refusal(early)).toMatchObject({
+      expect(await readRefusal(early)).toMatchObject({
         status: 422,
         code: 'NO_DATA_IN_RANGE',
         detail: { path: 'end', start: null, ...early, ...held },
@@ -196,20 +196,20 @@ export function describeEstimate(): void {
 
     test('reports settings that its estimator does not read, in the model as in the message', async () => {
       const job = await estimateToEnd('idle', { identifiers: names, estimator: 'gerber', half_life: 60, lags: 3 });
-      const { findings } = await view('idle');
+      const { findings } = await createView('idle');
       expect(findings.map(({ code, path, value }) => [code, path, value])).toEqual([
         ['NO_EFFECT', 'half_life', 60],
         ['NO_EFFECT', 'lags', 3],
       ]);
       for (const { message } of findings) expect(job.message).toContain(message);
       await estimateToEnd('read', { identifiers: names, estimator: 'newey_west', half_life: 60, lags: 3 });
-      expect((await view('read')).findings).toEqual([]);
+      expect((await createView('read')).findings).toEqual([]);
     });
 
     test('takes its window, its half-life and its method', async () => {
       const window = { identifiers: names, start: DAYS[50], end: DAYS[149] };
       await estimateToEnd('window', { ...window, intensity: 0 });
-      const plain = await view('window');
+      const plain = await createView('window');
       expect(plain).toMatchObject({
         start: DAYS[50],
         end: DAYS[149],
@@ -218,13 +218,13 @@ export function describeEstimate(): void {
       });
       expect(plain.diagnostics.observations).toBe(99);
       await estimateToEnd('window', { ...window, intensity: 0, half_life: 10 });
-      const weighted = (await view('window')).covariance.data;
+      const weighted = (await createView('window')).covariance.data;
       const expected = computeWeightedVariance('AAA', [50, 149], 10);
       expect(Math.abs((weighted[names.indexOf('AAA')]![names.indexOf('AAA')] as number) / expected - 1)).toBeLessThan(
         1e-12,
       );
       await estimateToEnd('window', { ...window, intensity_method: 'ledoit_wolf' });
-      const { intensity } = (await view('window')).diagnostics;
+      const { intensity } = (await createView('window')).diagnostics;
       expect(intensity! > 0 && intensity! < 1 && intensity !== 4 / 103).toBe(true);
     });
 
@@ -248,21 +248,21 @@ export function describeEstimate(): void {
         status: 'succeeded',
         message: `1 security, ${DAYS.length - 1} observations. Both identifiers and index_id were given; identifiers take precedence.`,
       });
-      expect((await view('both')).findings).toMatchObject([{ code: 'NO_EFFECT', path: 'index_id' }]);
+      expect((await createView('both')).findings).toMatchObject([{ code: 'NO_EFFECT', path: 'index_id' }]);
     });
 
     test('fails without enough returns and leaves the stored model as it was', async () => {
-      const before = await view('core');
+      const before = await createView('core');
       const job = await estimateToEnd('core', { identifiers: ['AAA'], start: DAYS[0], end: DAYS[19] });
       expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
       expect(job.error?.message).toContain('Excluded: AAA (19 returns in the window; at least 20 are required).');
-      expect(await view('core')).toEqual(before);
+      expect(await createView('core')).toEqual(before);
     });
 
     test('without a body asks again for what was asked before', async () => {
-      const before = await view('core');
+      const before = await createView('core');
       expect((await estimateToEnd('core')).status).toBe('succeeded');
-      expect(await view('core')).toEqual(before);
+      expect(await createView('core')).toEqual(before);
       expect(await service.refusal('POST', '/risk-models/unheard-of/estimate')).toMatchObject({
         status: 422,
         code: 'UNIVERSE_REQUIRED',
@@ -276,12 +276,12 @@ export function describeEstimate(): void {
     test('names every identifier that the store does not hold', async () => {
       const error = await service.refusal('POST', '/risk-models/x/estimate', { identifiers: ['AAA', 'NO1', 'NO2'] });
       expect(error.status).toBe(422);
-      expect(codes(error)).toEqual(['UNKNOWN_IDENTIFIER identifiers[1]', 'UNKNOWN_IDENTIFIER identifiers[2]']);
+      expect(listCodes(error)).toEqual(['UNKNOWN_IDENTIFIER identifiers[1]', 'UNKNOWN_IDENTIFIER identifiers[2]']);
     });
 
     test('refuses intensities outside 0 to 1, unknown targets and dates in the wrong order', async () => {
       expect(
-        codes(
+        listCodes(
           await service.refusal('POST', '/risk-models/x/estimate', {
             identifiers: ['AAA'],
             intensity: 1.5,
@@ -296,7 +296,7 @@ export function describeEstimate(): void {
           end: '2023-01-02',
         }),
       ).toMatchObject({ status: 422, code: 'INVALID_RANGE' });
-      expect(codes(await service.refusal('POST', '/risk-models/x/estimate', { index_id: 'nothing' }))).toEqual([
+      expect(listCodes(await service.refusal('POST', '/risk-models/x/estimate', { index_id: 'nothing' }))).toEqual([
         'RUN_NOT_FOUND index_id',
       ]);
     });

@@ -105,11 +105,11 @@ export async function estimateToEnd(modelId: string, body?: unknown): Promise<Jo
   return service.finished(job.job_id);
 }
 
-export async function view(modelId: string): Promise<View> {
+export async function createView(modelId: string): Promise<View> {
   return (await service.ask<View>('GET', `/risk-models/${modelId}`)).body;
 }
 
-export const codes = (error: { readonly detail: Readonly<Record<string, unknown>> | null }) =>
+export const listCodes = (error: { readonly detail: Readonly<Record<string, unknown>> | null }) =>
   ((error.detail ?? {})['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`);
 
 export async function rawBytes(path: string, accept: string): Promise<Uint8Array> {

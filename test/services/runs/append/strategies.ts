@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../../../soak.js';
-import { DEFINITION, service, cutMarket, put, backtest, wholeRun, text, numbers } from './set-up.js';
+import { DEFINITION, service, cutMarket, put, backtest, wholeRun, readText, formatNumbers } from './set-up.js';
 
 const DEFINITIONS = {
   '/strategies/TILT': {
@@ -40,11 +40,11 @@ export function describeStrategies(): void {
         await put(cutMarket(rows));
         for (const id of ids) {
           const result = await backtest(id, {});
-          const shown = await text(`/analytics/${id}/record`);
+          const shown = await readText(`/analytics/${id}/record`);
           seen[id].push(result.full_run_reason);
           const whole = await wholeRun(id, {});
-          expect(numbers(JSON.stringify(result))).toBe(numbers(JSON.stringify(whole)));
-          expect(numbers(shown)).toBe(numbers(await text(`/analytics/${id}/record`)));
+          expect(formatNumbers(JSON.stringify(result))).toBe(formatNumbers(JSON.stringify(whole)));
+          expect(formatNumbers(shown)).toBe(formatNumbers(await readText(`/analytics/${id}/record`)));
         }
       }
       const extended = STEPS.map(() => null);

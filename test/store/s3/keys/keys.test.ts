@@ -79,7 +79,7 @@ test('keys are taken from the first source that is given: keys, an identity, a p
   });
 });
 
-test('a source that is given in part, or would send a token to another host, is refused with the name of its setting', async () => {
+test('an incomplete source, or one that sends a token to another host, is refused with its setting', async () => {
   const credentialsFile = await filed('credentials', '[other]\naws_access_key_id = A\n');
   const refusals: readonly (readonly [Environment, RegExp])[] = [
     [{ AWS_ACCESS_KEY_ID: 'A' }, /both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/],
@@ -179,7 +179,7 @@ test('a role by a token file, an agent of containers and the metadata of the mac
   expect(service.signed).toEqual(['ASIA1 session-1', 'ASIA2 session-2', 'ASIA3 session-3', 'ASIA4 session-4']);
 });
 
-test('keys are asked for once by all who wait, again before they expire, and again when the store says that they have', async () => {
+test('concurrent callers share one request for keys, which is repeated before and at their expiry', async () => {
   const keys = chooseSource({ AWS_CONTAINER_CREDENTIALS_FULL_URI: `${service.origin}/a` });
   const [one, other] = [clientOf(keys, 2000), clientOf(keys, 2000)];
   await Promise.all([read(one), read(other), read(one)]);
@@ -189,7 +189,7 @@ test('keys are asked for once by all who wait, again before they expire, and aga
   expect([service.asked.length, service.signed.at(-1)]).toEqual([2, 'ASIA2 session-2']);
 });
 
-test('while old keys are valid, a failed renewal is reported and retried; after they have expired the place is unavailable until one succeeds', async () => {
+test('a failed renewal is reported and retried while the keys are valid; after their expiry the place is unavailable until one succeeds', async () => {
   let now = 0;
   let fails = false;
   let calls = 0;
@@ -220,10 +220,10 @@ test('while old keys are valid, a failed renewal is reported and retried; after 
   expect([await idAt(3_599_000), keys.fault(), calls]).toEqual(['A6', undefined, 6]);
 });
 
-test('what gives no keys is named with its status and code, and neither keys nor tokens', async () => {
+test('a source without keys is reported with its status and code, without keys or tokens', async () => {
   const tokenFile = await filed('token', IDENTITY_TOKEN);
   const containerTokenFile = await filed('agent', 'SECRET-OF-MINE');
-  const identity = (sessionName: string) =>
+  const createIdentity = (sessionName: string) =>
     clientOf(
       chooseSource({
         AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile,
@@ -246,11 +246,11 @@ test('what gives no keys is named with its status and code, and neither keys nor
   };
   service.refusal = [400, 'InvalidIdentityToken'];
   await expectRefusal(
-    identity('a'),
+    createIdentity('a'),
     /keys for the role arn:aws:iam::111122223333:role\/divisor answers 400 InvalidIdentityToken/,
   );
   service.refusal = [503, 'ServiceUnavailable'];
-  await expectRefusal(identity('b'), /answers 503 ServiceUnavailable/);
+  await expectRefusal(createIdentity('b'), /answers 503 ServiceUnavailable/);
   service.refusal = [400, 'AccessDenied'];
   await expectRefusal(container('c'), /agent with the keys of this container answers 400 AccessDenied/);
   service.refusal = [404, 'x'];
@@ -267,6 +267,6 @@ test('what gives no keys is named with its status and code, and neither keys nor
     /metadata service of this machine cannot be reached at http:\/\/127\.0\.0\.1:\d+: it does not answer/,
   );
   await rm(tokenFile);
-  await expectRefusal(identity('e'), /AWS_WEB_IDENTITY_TOKEN_FILE cannot be read: ENOENT/);
+  await expectRefusal(createIdentity('e'), /AWS_WEB_IDENTITY_TOKEN_FILE cannot be read: ENOENT/);
   expect(words.join('\n')).not.toMatch(/OF-MINE|of-the-pod|secret/i);
 });

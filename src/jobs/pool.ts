@@ -183,8 +183,8 @@ function isTaken({ latest, yielding }: LaneState, task: string): boolean {
 
 /** Lets each idle thread rest once: this takes less than a tenth of a second, because a task may come next. */
 async function restAll({ piscina }: LaneThreads): Promise<void> {
-  const rest = () => piscina.run({ task: 'rest', input: null, cells: newControlCells() });
-  await Promise.allSettled(piscina.threads.map(rest)); // a thread may just have ended
+  const runRest = () => piscina.run({ task: 'rest', input: null, cells: newControlCells() });
+  await Promise.allSettled(piscina.threads.map(runRest)); // a thread may just have ended
 }
 
 async function perform(state: LaneState, errand: QueuedTask): Promise<void> {

@@ -133,17 +133,17 @@ test('exposures of the latest runs on the served store are prepared, a datapoint
   const { serve, tick, inputs, wake } = warmUp({ stored });
   serve(marketOf('a'));
   await tick();
-  const made = () =>
+  const listViewInputs = () =>
     inputs
       .flatMap(({ task, input }) => (task === 'view-run' ? [input as TaskInput<'view-run'>] : []))
       .flatMap((input) => (input.view === 'exposures' ? [`${input.columns} ${input.fields.join()}`] : []));
   const ofRun = (k: number) => ['DIVIDEND_YIELD', 'MARKET_CAP'].map((field) => `/home/columns of CAP${k} ${field}`);
-  expect(made().slice(-16)).toEqual([9, 8, 7, 6, 5, 4, 3, 2].flatMap(ofRun));
+  expect(listViewInputs().slice(-16)).toEqual([9, 8, 7, 6, 5, 4, 3, 2].flatMap(ofRun));
   const madeFor = async (id: string) => {
-    const before = made().length;
+    const before = listViewInputs().length;
     wake(id);
     await tick();
-    return made().slice(before);
+    return listViewInputs().slice(before);
   };
   expect(await madeFor('CAP0')).toEqual(ofRun(0));
   stored['index WHOLE'] = index('WHOLE');

@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
-import { finished, processorTime, settled, startOn, type RunningService } from './http/service.js';
+import { waitForJob, processorTime, waitForIdle, startOn, type RunningService } from './http/service.js';
 import { refuse } from './variables.js';
 
 /**
@@ -117,25 +117,25 @@ function questionsOf(): readonly Question[] {
  * is repeated without a change writes nothing and verifies the stored files.
  */
 function jobQuestions(): readonly Question[] {
-  const job = (what: string, requests: number, id: string, path: string, body: unknown): Question => ({
+  const createJob = (what: string, requests: number, id: string, path: string, body: unknown): Question => ({
     what: `jobs: ${what}`,
     requests,
     atOnce: 1,
     async ask(url) {
-      await made(sent(url, 'POST', path, body));
-      return ended(url, id);
+      await requireOk(sendRequest(url, 'POST', path, body));
+      return waitForEnd(url, id);
     },
   });
   const costs = Array.from({ length: 24 }, (_, bps) => bps);
   const sweep = { sweep_id: 'SWEEP', index_id: 'BIG', grid: { '/request/transaction_cost_bps': costs } };
   const ofChanged = (frequency: 'quarterly' | 'monthly'): Question => {
-    const backtest = job('', 6, `backtest:${frequency}`, `/analytics/${frequency}/backtest`, {});
+    const backtest = createJob('', 6, `backtest:${frequency}`, `/analytics/${frequency}/backtest`, {});
     return {
       ...backtest,
       what: `jobs: a ${frequency} backtest, changed`,
       async ask(url, serial) {
-        await made(
-          sent(
+        await requireOk(
+          sendRequest(
             url,
             'PUT',
             `/indices/${frequency}`,
@@ -149,15 +149,15 @@ function jobQuestions(): readonly Question[] {
   return [
     ofChanged('quarterly'),
     ofChanged('monthly'),
-    job('a backtest', 6, 'backtest:BIG', '/analytics/BIG/backtest', {}),
-    job('a risk model', 6, 'risk:MODEL', '/risk-models/MODEL/estimate', { index_id: 'BIG', start: '2010-01-04' }),
-    job('a sweep of 24', 1, 'sweep:SWEEP', '/analytics/sweeps', sweep),
+    createJob('a backtest', 6, 'backtest:BIG', '/analytics/BIG/backtest', {}),
+    createJob('a risk model', 6, 'risk:MODEL', '/risk-models/MODEL/estimate', { index_id: 'BIG', start: '2010-01-04' }),
+    createJob('a sweep of 24', 1, 'sweep:SWEEP', '/analytics/sweeps', sweep),
   ];
 }
 
 /** The status of a job at its end, without its result. */
-async function ended(url: string, id: string): Promise<Response> {
-  await finished({ url }, id);
+async function waitForEnd(url: string, id: string): Promise<Response> {
+  await waitForJob({ url }, id);
   return fetch(`${url}/health/live`);
 }
 
@@ -172,18 +172,18 @@ function putIndex(url: string, serial: number): Promise<Response> {
     base_date: '2010-01-04',
     pipeline,
   };
-  return sent(url, 'PUT', `/indices/${id}`, document);
+  return sendRequest(url, 'PUT', `/indices/${id}`, document);
 }
 
 function putWatchlist(url: string, serial: number): Promise<Response> {
-  return sent(url, 'PUT', `/data/watchlists/w${serial}`, { name: `List ${serial}`, identifiers: NAMES });
+  return sendRequest(url, 'PUT', `/data/watchlists/w${serial}`, { name: `List ${serial}`, identifiers: NAMES });
 }
 
 /** A market over 20 years, a run on it, and watchlists. */
 async function prepare(service: RunningService): Promise<void> {
   const { url } = service;
-  await made(
-    sent(url, 'POST', '/data/synthetic', {
+  await requireOk(
+    sendRequest(url, 'POST', '/data/synthetic', {
       store_id: 'market',
       seed: 7,
       assets,
@@ -191,12 +191,12 @@ async function prepare(service: RunningService): Promise<void> {
       end: '2019-12-31',
     }),
   );
-  await finished(service, 'generate:market');
-  await made(sent(url, 'POST', '/indices', createCappedIndex('BIG')));
-  await made(sent(url, 'POST', '/analytics/BIG/backtest', {}));
-  await finished(service, 'backtest:BIG');
-  await spread(DOCUMENTS, CONCURRENCY, async (serial) => made(putWatchlist(url, serial)));
-  await settled(service);
+  await waitForJob(service, 'generate:market');
+  await requireOk(sendRequest(url, 'POST', '/indices', createCappedIndex('BIG')));
+  await requireOk(sendRequest(url, 'POST', '/analytics/BIG/backtest', {}));
+  await waitForJob(service, 'backtest:BIG');
+  await spread(DOCUMENTS, CONCURRENCY, async (serial) => requireOk(putWatchlist(url, serial)));
+  await waitForIdle(service);
 }
 
 function createCappedIndex(id: string, { frequency = 'quarterly', cap = 0.05 } = {}): object {
@@ -205,11 +205,11 @@ function createCappedIndex(id: string, { frequency = 'quarterly', cap = 0.05 } =
   return { id, name: id, calendar: 'XNYS', base_date: '2000-01-03', rebalance, pipeline };
 }
 
-function sent(url: string, method: string, path: string, body: unknown): Promise<Response> {
+function sendRequest(url: string, method: string, path: string, body: unknown): Promise<Response> {
   return fetch(url + path, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 }
 
-async function made(asked: Promise<Response>): Promise<void> {
+async function requireOk(asked: Promise<Response>): Promise<void> {
   const answer = await asked;
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${answer.url} answers ${answer.status}: ${text}`);

@@ -52,14 +52,16 @@ const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.bench.js'))
   .toSorted();
 if (flags.has('--help')) {
-  console.log(`npm run bench -- [WORDS]\n\n${listed()}`);
+  console.log(`npm run bench -- [WORDS]\n\n${describeBenches()}`);
   process.exit(0);
 }
 const benches = all.filter((file) =>
   words.every((word) => (ALIASES[word] ?? [word]).some((part) => file.includes(part))),
 );
 if (benches.length === 0)
-  refuse(`no benchmark has ${words.map((word) => `"${word}"`).join(' and ')} in its path; there are\n${listed()}`);
+  refuse(
+    `no benchmark has ${words.map((word) => `"${word}"`).join(' and ')} in its path; there are\n${describeBenches()}`,
+  );
 tellUnread();
 const processor = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
 const date = new Date().toISOString().slice(0, 10);
@@ -73,7 +75,7 @@ for (const bench of benches) {
 }
 
 /** Returns the benches with their variables, and the words for several. */
-function listed(): string {
+function describeBenches(): string {
   const lines = all.map((file) => [file.replace('.bench.js', ''), ...variablesOf(file)].join('  '));
   const several = Object.entries(ALIASES).map(([word, parts]) => `${word}: ${parts.join(', ')}`);
   return [...lines, '', ...several].join('\n');

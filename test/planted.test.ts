@@ -32,7 +32,7 @@ interface Plant {
 const importing = (specifier: string) => `import { thing } from '${specifier}';\nexport const seen = thing;\n`;
 const knowing = (specifier: string) => `import type { Thing } from '${specifier}';\nexport type Seen = Thing;\n`;
 /** Replaces a pattern of packages by the name of a module that it matches. */
-const member = (pattern: string) => pattern.replace('node:*', 'node:path').replace('/**', '/inner');
+const replaceMember = (pattern: string) => pattern.replace('node:*', 'node:path').replace('/**', '/inner');
 
 const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) => {
   const closed = names.filter((name) => name !== nameOf(room) && !values.includes(name) && !types.includes(name));
@@ -85,12 +85,12 @@ const allowed: Plant[] = [
   ...rooms.flatMap(([room, { values, types, packages }]) => [
     ...values.map((name) => ({ file: `${room}/may-${name}.ts`, text: importing(`#${name}/thing.js`) })),
     ...types.map((name) => ({ file: `${room}/knows-${name}.ts`, text: knowing(`#${name}/thing.js`) })),
-    ...packages.map((name, i) => ({ file: `${room}/uses-${i}.ts`, text: importing(member(name)) })),
+    ...packages.map((name, i) => ({ file: `${room}/uses-${i}.ts`, text: importing(replaceMember(name)) })),
     { file: `${room}/beside.ts`, text: importing('./thing.js') },
     { file: `${room}/deep/beside.ts`, text: importing('../thing.js') },
   ]),
   ...Object.entries(table.ALCOVES).flatMap(([folder, { packages }]) =>
-    packages.map((name, i) => ({ file: `${folder}/uses-${i}.ts`, text: importing(member(name)) })),
+    packages.map((name, i) => ({ file: `${folder}/uses-${i}.ts`, text: importing(replaceMember(name)) })),
   ),
 ];
 
@@ -163,7 +163,7 @@ describe('planted violations', () => {
     expect(planted.filter(({ file }) => complaints(file) !== 1).map(({ file }) => file)).toEqual([]);
   });
 
-  test('of manners and of the design are caught', () => {
+  test('of style and design are caught', () => {
     expect([...manners, ...designed].filter(({ file }) => complaints(file) === 0).map(({ file }) => file)).toEqual([]);
   });
 });

@@ -28,23 +28,31 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** A function with a number of lines, including these. */
-const lines = (count: number, within = '') => {
+const formatLines = (count: number, within = '') => {
   const inner = within === '' ? 0 : within.split('\n').length;
   return `export function f() {\n${within}${within === '' ? '' : '\n'}${'  g();\n'.repeat(count - 2 - inner)}}`;
 };
 
 test('a function has sixty lines at most, those of a function inside it not counted', () => {
-  const inner = lines(40).replace('export function f', 'const h = function');
+  const inner = formatLines(40).replace('export function f', 'const h = function');
   expect(
     problemsOf({
-      'src/a.ts': lines(60),
-      'src/b.ts': lines(61),
-      'src/c.ts': lines(60 + 39, inner),
-      'src/d.ts': lines(61 + 39, inner),
+      'src/a.ts': formatLines(60),
+      'src/b.ts': formatLines(61),
+      'src/c.ts': formatLines(60 + 39, inner),
+      'src/d.ts': formatLines(61 + 39, inner),
     }),
   ).toEqual([
     'src/b.ts: The function has 61 lines; at most 60 are allowed.',
     'src/d.ts: The function has 61 lines; at most 60 are allowed.',
+  ]);
+});
+
+test('a function of the service has at most 120 lines, including its inner functions', () => {
+  const inner = formatLines(55).replace('export function f', 'const h = function');
+  const outer = (own: number) => formatLines(own + 2 * 54, `${inner}\n${inner.replace('h =', 'i =')}`);
+  expect(problemsOf({ 'src/w.ts': outer(12), 'src/x.ts': outer(13), 'test/x.ts': outer(13) })).toEqual([
+    'src/x.ts: With inner functions it has 121 lines; at most 120 are allowed.',
   ]);
 });
 
@@ -53,7 +61,7 @@ test('a literal of any length may be the result of an arrow function, like one o
 });
 
 test('a kernel may be as long as it has to be', () => {
-  expect(problemsOf({ 'kernels/a.ts': lines(200) })).toEqual([]);
+  expect(problemsOf({ 'kernels/a.ts': formatLines(200) })).toEqual([]);
 });
 
 test('a file has 350 lines at most, a kernel too', () => {

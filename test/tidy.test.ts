@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 
 /** Rules that a linter cannot check. */
-function sources(room: string): string[] {
+function listSources(room: string): string[] {
   if (!existsSync(room)) return [];
   const files = readdirSync(room, { recursive: true, encoding: 'utf8' }).map((name) => `${room}/${name}`);
   return files.filter((file) => /\.(c?ts|tsx)$/.test(file) && !file.endsWith('.d.ts')).toSorted();
@@ -16,7 +16,7 @@ const ROOM_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'wor
  * Returns the source files to which a file refers: by import, or by the address of a module that it starts in another
  * thread or process.
  */
-function references(file: string): string[] {
+function listReferences(file: string): string[] {
   const text = readFileSync(file, 'utf8');
   const specifiers = [
     ...text.matchAll(/(?<![\w/-])(?:from|import)\s*\(?\s*'([^']+)'/g),
@@ -35,8 +35,8 @@ function references(file: string): string[] {
   return paths.map((path) => (existsSync(path) ? path : path.replace(/\.ts$/, '.tsx')));
 }
 
-const program = ['src', 'kernels', 'workers'].flatMap(sources).filter((file) => !file.startsWith('kernels/wasm/'));
-const graph = new Map(program.map((file) => [file, references(file)]));
+const program = ['src', 'kernels', 'workers'].flatMap(listSources).filter((file) => !file.startsWith('kernels/wasm/'));
+const graph = new Map(program.map((file) => [file, listReferences(file)]));
 
 function reachable(roots: readonly string[]): Set<string> {
   const seen = new Set<string>();
@@ -49,10 +49,10 @@ function reachable(roots: readonly string[]): Set<string> {
   return seen;
 }
 
-test('no file is left behind: each is reached from the command, the door of the workers, the package or the console', () => {
+test('every file is imported from the command, the workers, the package or the console', () => {
   const doors = ['src/main.ts', 'workers/main.ts', 'src/clients/typescript/divisor.ts', 'src/console/main.tsx'];
   // The build of the engine replaces a module of Node by each of these.
-  const embedded = sources('src/engine/embedded').filter((file) => EMBEDDED.includes(basename(file, '.ts')));
+  const embedded = listSources('src/engine/embedded').filter((file) => EMBEDDED.includes(basename(file, '.ts')));
   doors.push('src/engine/main.ts', 'src/engine/verify-worker.ts', ...embedded);
   // Certificates of solutions are for callers of the kernels; the benchmark of quadratic programmes measures them.
   doors.push('kernels/optimisation/certified/certify.ts');
@@ -77,7 +77,7 @@ const called = [
   .filter((file) => file !== 'kernels/assert.ts' && !/^kernels\/(engines|memory)\//.test(file))
   .toSorted();
 
-const proved = new Set(sources('test/kernels').flatMap(references));
+const proved = new Set(listSources('test/kernels').flatMap(listReferences));
 
 test.each(called)('%s is proved, and says what it costs and where it comes from', (file) => {
   const text = readFileSync(file, 'utf8');
@@ -90,16 +90,16 @@ test.each(called)('%s is proved, and says what it costs and where it comes from'
 
 test('no test is exclusive, none is disabled without a condition', () => {
   const marked = /\b(?:it|test|describe)\.(?:only|todo)\b|^(?:it|test|describe)\.skip\b/m;
-  expect(sources('test').filter((file) => marked.test(readFileSync(file, 'utf8')))).toEqual([]);
+  expect(listSources('test').filter((file) => marked.test(readFileSync(file, 'utf8')))).toEqual([]);
 });
 
-test('nothing waits to be done', () => {
+test('no source contains a to-do comment', () => {
   const promises = program.filter((file) => /\b(?:TODO|FIXME|XXX)\b/.test(readFileSync(file, 'utf8')));
   expect(promises).toEqual([]);
 });
 
-test('a benchmark stands where the code it measures stands', () => {
-  const benches = sources('bench').filter((file) => file.endsWith('.bench.ts'));
+test('a benchmark is in the folder of the code that it measures', () => {
+  const benches = listSources('bench').filter((file) => file.endsWith('.bench.ts'));
   const astray = benches.filter((file) => {
     const mirrored = file.replace('bench/', '').replace('.bench.ts', '');
     const folder = dirname(mirrored);
@@ -109,14 +109,14 @@ test('a benchmark stands where the code it measures stands', () => {
 });
 
 test('properties are drawn alike in every run: only one file imports fast-check itself', () => {
-  const direct = sources('test').filter((file) => /^import .*from 'fast-check'/m.test(readFileSync(file, 'utf8')));
+  const direct = listSources('test').filter((file) => /^import .*from 'fast-check'/m.test(readFileSync(file, 'utf8')));
   expect(direct).toEqual(['test/draws.ts']);
 });
 
 /** Comments and texts, and powers that are exact on every platform: powers of two, squares, and powers of bigints. */
 const NO_OTHER_POWER = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'[^'\n]*'|`[^`]*`|(?<![\w.])2 \*\*|\*\* 2\b(?!\.)|\d+n \*\*/g;
 
-test('powers come from a kernel, for those of V8 have other bits in other versions', () => {
+test('powers come from a kernel, because those of V8 differ between versions', () => {
   const rooms = /^(kernels|workers|src\/(domain|market|services|views))\//;
   // Their texts are Markdown.
   const numeric = program.filter((file) => rooms.test(file) && !file.startsWith('src/domain/reports/'));
@@ -163,12 +163,12 @@ test('the table of rooms in ARCHITECTURE is that of the linter', async () => {
   const { ROOMS } = (await import(pathToFileURL('test/rooms.mjs').href)) as {
     ROOMS: Record<string, { values: string[]; types: string[] }>;
   };
-  const listed = (cell: string): string[] => cell.split(',').flatMap((name) => name.trim() || []);
+  const splitCell = (cell: string): string[] => cell.split(',').flatMap((name) => name.trim() || []);
   const section = readFileSync('docs/ARCHITECTURE.md', 'utf8')
     .split(/^## /m)
     .find((part) => part.startsWith('Rooms'))!;
   const rows = [...section.matchAll(/^\| `([\w/]+)\/` \| [^|]* \| ([^|]*)\| ([^|]*)\|$/gm)].map(
-    ([, room, values, types]) => [room!, { values: listed(values!), types: listed(types!) }] as const,
+    ([, room, values, types]) => [room!, { values: splitCell(values!), types: splitCell(types!) }] as const,
   );
   const sorted = ({ values, types }: { values: string[]; types: string[] }) => [values.toSorted(), types.toSorted()];
   expect(Object.fromEntries(rows.map(([room, row]) => [room, sorted(row)]))).toEqual(
@@ -187,15 +187,15 @@ test('an import of the package leads an editor to the source, and Node to what i
   expect(astray).toEqual([]);
 });
 
-test('timings are of test files that are there', () => {
+test('every timing belongs to an existing test file', () => {
   const timed = Object.keys(JSON.parse(readFileSync('test/timings.json', 'utf8')) as Record<string, number>);
   expect(timed.length).toBeGreaterThan(0);
   expect(timed.filter((file) => !existsSync(`test/${file}`))).toEqual([]);
 });
 
-test('a module that several test files import registers nothing as it is loaded: workers load it once', () => {
-  const tests = sources('test');
-  const imports = new Map(tests.map((file) => [file, references(file)]));
+test('a module that several test files import registers no hook on load: workers load it once', () => {
+  const tests = listSources('test');
+  const imports = new Map(tests.map((file) => [file, listReferences(file)]));
   const registering = tests.filter(
     (file) => !file.endsWith('.test.ts') && /^(?:before|after)(?:All|Each)\(/m.test(readFileSync(file, 'utf8')),
   );

@@ -6,7 +6,7 @@ import { forgetModel } from './risk/last-model.js';
 const HEAP_BYTES_MIN = 48 * 2 ** 20;
 
 /** Returns the garbage of an idle thread to the system, and what it kept for a next part. */
-export const rest: Task<'rest'> = async () => {
+export const releaseMemory: Task<'rest'> = async () => {
   forgetModel();
   await collectGarbage(HEAP_BYTES_MIN);
   return null;

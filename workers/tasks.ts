@@ -52,7 +52,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'risk-model-part': async () => (await import('./risk/read-risk-model.js')).riskModelPart,
   'hash-files': async () => (await import('./run-files/hash-files.js')).hashFiles,
   'warm-up': async () => (await import('./warm-up.js')).warmUp(tasks),
-  rest: async () => (await import('./rest.js')).rest,
+  rest: async () => (await import('./rest.js')).releaseMemory,
   'risk-model-arrow': async () => (await import('./risk/read-risk-model.js')).riskModelArrow,
 };
 

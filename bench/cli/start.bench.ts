@@ -41,7 +41,7 @@ for (let turn = 0; turn < TURNS; turn++) {
   for (const [way, command] of Object.entries(WAYS)) {
     const idleMs = turn === TURNS - 1 ? IDLE_MS : SETTLED_MS;
     console.log(`turn ${turn + 1} of ${TURNS}: ${way}, left alone for ${idleMs / 1000} s`);
-    results.get(way)!.push(await started(command, idleMs));
+    results.get(way)!.push(await measureStart(command, idleMs));
   }
 }
 for (const [way, all] of results) {
@@ -55,7 +55,7 @@ for (const [way, all] of results) {
   );
 }
 
-async function started([program, ...args]: readonly [string, ...string[]], idleMs: number): Promise<Started> {
+async function measureStart([program, ...args]: readonly [string, ...string[]], idleMs: number): Promise<Started> {
   const home = await mkdtemp(join(tmpdir(), 'bench-start-'));
   const begun = performance.now();
   const child = spawn(

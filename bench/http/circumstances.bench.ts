@@ -9,7 +9,7 @@ import { writeMarket } from '#market/content/write-market.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createSeededMarket, writePanels } from '../domain/seeded-market.js';
 import { send, WORKS, type SharedMarket, type Work } from './peers/works.js';
-import { settled, startService, threadTimes, type RunningService } from './service.js';
+import { waitForIdle, startService, threadTimes, type RunningService } from './service.js';
 
 /**
  * Clock of a backtest, a risk model and an optimisation: the first ones of a service that started ten seconds before
@@ -71,7 +71,7 @@ async function serveMarket(of: RunningService): Promise<SharedMarket> {
   const size = writePanels(folder, market);
   const body = { store_id: 'bench', name: 'Bench', kind: 'folder', location: store, activate: true };
   await send(of, 'POST', '/data/stores', body);
-  await settled(of);
+  await waitForIdle(of);
   return { folder, ...size, dates: Array.from(market.dates, formatDay) };
 }
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
-import { finished, processorTime, settled, startService } from './service.js';
+import { waitForJob, processorTime, waitForIdle, startService } from './service.js';
 
 /**
  * Exports of the weights of 500 securities over 20 years (2.5 million rows) in each format of rows, in turns. Bytes a second by the
@@ -14,12 +14,12 @@ const FORMATS = ['parquet', 'arrow', 'csv', 'json'] as const;
 const service = await startService();
 try {
   await post('/data/synthetic', { store_id: 'market', seed: 7, assets: 500, start: '2000-01-03', end: '2019-12-31' });
-  await finished(service, 'generate:market');
+  await waitForJob(service, 'generate:market');
   const pipeline = { weighting: { type: 'MarketCapWeight' } };
   await post('/indices', { id: 'BIG', name: 'BIG', calendar: 'XNYS', base_date: '2000-01-03', pipeline });
   await post('/analytics/BIG/backtest', {});
-  await finished(service, 'backtest:BIG');
-  await settled(service);
+  await waitForJob(service, 'backtest:BIG');
+  await waitForIdle(service);
   const rounds = FORMATS.map((format) => ({ format, seen: [] as Measured[] }));
   for (let round = 0; round < ROUNDS; round++) for (const { format, seen } of rounds) seen.push(await measure(format));
   for (const { format, seen } of rounds) {

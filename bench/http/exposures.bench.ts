@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { finished, processorTime, settled, startService } from './service.js';
+import { waitForJob, processorTime, waitForIdle, startService } from './service.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
 
 /**
@@ -29,7 +29,7 @@ const KINDS = [
 let service = await startService();
 try {
   await post('/data/synthetic', { store_id: 'market', seed: 7, assets: 500, start: '2000-01-03', end: '2019-12-31' });
-  await finished(service, 'generate:market');
+  await waitForJob(service, 'generate:market');
   // The one stored last is what the threads warm up on.
   for (const [id, weighting, frequency] of [
     ['BIG', 'MarketCapWeight', 'quarterly'],
@@ -43,10 +43,10 @@ try {
   for (const id of ['EQUAL', 'MONTHLY', 'BIG']) await run(id);
   for (const [what, query] of KINDS) {
     service = await service.restart();
-    await served();
+    await waitForMarket();
     const fresh = await timeOf(query, 0);
     service = await service.restart();
-    await settled(service);
+    await waitForIdle(service);
     const answers = [];
     for (let round = 0; round < ROUNDS; round++) answers.push(await timeOf(query, round));
     const [first, ...later] = answers;
@@ -62,7 +62,7 @@ try {
   }
   await run('BIG', { transaction_cost_bps: 1 });
   const before = processorTime(service);
-  await settled(service);
+  await waitForIdle(service);
   console.log(`idle threads after a run: processor ${(processorTime(service) - before).toFixed(0)} ms`);
 } finally {
   await service.stop();
@@ -71,7 +71,7 @@ try {
 async function run(id: string, terms: object = {}): Promise<void> {
   const benchmark = id === 'BIG' ? { benchmark: { kind: 'index', id: 'EQUAL' } } : {};
   await post(`/analytics/${id}/backtest`, { ...benchmark, ...terms });
-  await finished(service, `backtest:${id}`);
+  await waitForJob(service, `backtest:${id}`);
 }
 
 interface Answered {
@@ -91,7 +91,7 @@ async function timeOf(query: string, round: number): Promise<Answered> {
 }
 
 /** Waits until the market is served, and no longer: what follows comes before any warm-up. */
-async function served(): Promise<void> {
+async function waitForMarket(): Promise<void> {
   const LOOK_MS = 10;
   for (;;) {
     const { store } = (await (await fetch(`${service.url}/health`)).json()) as { store: { status: string } }; // The service's own answer.

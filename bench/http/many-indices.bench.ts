@@ -1,4 +1,4 @@
-import { finished, processorTime, settled, startService, watchMemory, type RunningService } from './service.js';
+import { waitForJob, processorTime, waitForIdle, startService, watchMemory, type RunningService } from './service.js';
 import { send } from './peers/works.js';
 import { FEWEST_NAMES, numberFrom } from '../variables.js';
 
@@ -18,14 +18,14 @@ const ADDED = ['2019-12-30', '2019-12-31', '2020-01-02'];
 const service = await startService(['--workers', '2']);
 try {
   await send(service, 'POST', '/data/synthetic', STORE);
-  await finished(service, 'generate:market');
+  await waitForJob(service, 'generate:market');
   const ids = await defineIndices(service);
-  await timed('runs made', ids);
+  await printTimes('runs made', ids);
   for (const until of ADDED.slice(0, DAYS)) {
     await send(service, 'POST', '/data/stores/market/refresh', { until });
-    await finished(service, 'refresh:market');
-    await settled(service);
-    await timed(`${until} appended to each`, ids);
+    await waitForJob(service, 'refresh:market');
+    await waitForIdle(service);
+    await printTimes(`${until} appended to each`, ids);
   }
 } finally {
   await service.stop();
@@ -51,13 +51,13 @@ async function defineIndices(of: RunningService): Promise<readonly string[]> {
   return ids;
 }
 
-async function timed(what: string, ids: readonly string[]): Promise<void> {
+async function printTimes(what: string, ids: readonly string[]): Promise<void> {
   const memory = watchMemory(service);
   const [start, processor] = [performance.now(), processorTime(service)];
   for (let i = 0; i < ids.length; i += BATCH) {
     const batch = ids.slice(i, i + BATCH);
     await send(service, 'POST', '/analytics/backtests', { ids: batch });
-    for (const id of batch) await finished(service, `backtest:${id}`);
+    for (const id of batch) await waitForJob(service, `backtest:${id}`);
   }
   const seconds = (performance.now() - start) / 1000;
   const work = (processorTime(service) - processor) / 1000;

@@ -5,7 +5,7 @@ import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { createSeededMarket, writePanels } from '../domain/seeded-market.js';
-import { settled, startPython, startService, type Done, type PythonPeer, type RunningService } from './service.js';
+import { waitForIdle, startPython, startService, type Done, type PythonPeer, type RunningService } from './service.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { numberFrom } from '../variables.js';
 import { byPeer, byService, send, type SharedMarket, type Work } from './peers/works.js';
@@ -43,7 +43,7 @@ async function shareMarket(service: RunningService, folder: string): Promise<Sha
   const size = writePanels(folder, market);
   const body = { store_id: 'bench', name: 'Bench', kind: 'folder', location: store, activate: true };
   await send(service, 'POST', '/data/stores', body);
-  await settled(service);
+  await waitForIdle(service);
   return { folder, ...size, dates: Array.from(market.dates, formatDay) };
 }
 
@@ -85,7 +85,7 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
   const ratios = ours.map(({ processor }, i) => processor / theirs[i]!.processor);
   const ratio = computeMedian(ratios);
   console.log(
-    `${work.name.padEnd(56)} ${cell(ours)}  ${cell(theirs)}  ${ratio.toFixed(2).padStart(5)}  ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}  ${verdict(work, ratio, ours)}`,
+    `${work.name.padEnd(56)} ${formatCell(ours)}  ${formatCell(theirs)}  ${ratio.toFixed(2).padStart(5)}  ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}  ${formatVerdict(work, ratio, ours)}`,
   );
 }
 
@@ -93,12 +93,14 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
  * Returns the limit of a ratio, and the goals of processor and clock, which hold on free cores; exceeded limits are
  * reported.
  */
-function verdict({ limit, goal }: Work, ratio: number, done: readonly Done[]): string {
-  const held = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;
+function formatVerdict({ limit, goal }: Work, ratio: number, done: readonly Done[]): string {
+  const compareToLimit = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;
   return [
-    ...(limit === null ? [] : [`ratio ${held(limit, ratio)}`]),
-    ...(goal?.processor === undefined ? [] : [`processor ${held(goal.processor, medianOf(done, 'processor'))}`]),
-    ...(goal?.wall === undefined ? [] : [`clock ${held(goal.wall, medianOf(done, 'wall'))}`]),
+    ...(limit === null ? [] : [`ratio ${compareToLimit(limit, ratio)}`]),
+    ...(goal?.processor === undefined
+      ? []
+      : [`processor ${compareToLimit(goal.processor, medianOf(done, 'processor'))}`]),
+    ...(goal?.wall === undefined ? [] : [`clock ${compareToLimit(goal.wall, medianOf(done, 'wall'))}`]),
   ].join(', ');
 }
 
@@ -118,7 +120,7 @@ function agree({ name, tolerance }: Work, ours: Done, theirs: Done): void {
   });
 }
 
-function cell(done: readonly Done[]): string {
+function formatCell(done: readonly Done[]): string {
   const figure = (of: 'processor' | 'wall'): string => medianOf(done, of).toFixed(0).padStart(6);
   return `${figure('processor')} (${figure('wall')})`;
 }

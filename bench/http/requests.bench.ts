@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
-import { finished, startService, type RunningService } from './service.js';
+import { waitForJob, startService, type RunningService } from './service.js';
 import { send } from './peers/works.js';
 
 /**
@@ -44,7 +44,7 @@ async function measureAll(): Promise<void> {
 async function prepare(service: RunningService): Promise<void> {
   const store = { store_id: 'market', seed: 7, assets: 300, start: '2005-01-03', end: '2019-12-31' };
   await send(service, 'POST', '/data/synthetic', store);
-  await finished(service, 'generate:market');
+  await waitForJob(service, 'generate:market');
   for (let i = 0; i < INDICES; i++) {
     const pipeline = { weighting: { type: 'EqualWeight' } };
     const index = { id: `I${i}`, name: `Index ${i}`, calendar: 'XNYS', base_date: '2005-01-03', pipeline };
@@ -117,7 +117,7 @@ async function loadWhileBusy(service: RunningService): Promise<void> {
   const work = async (id: string): Promise<void> => {
     while (!over.signal.aborted) {
       await send(service, 'POST', `/analytics/${id}/backtest`, {});
-      await finished(service, `backtest:${id}`);
+      await waitForJob(service, `backtest:${id}`);
     }
   };
   const busy = ['I0', 'I1'].map(work);

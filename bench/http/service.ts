@@ -83,7 +83,7 @@ export async function startOn(
 }
 
 /** Waits until the service serves its market and does nothing more, longer than idle threads pause (a second). */
-export async function settled(service: RunningService): Promise<void> {
+export async function waitForIdle(service: RunningService): Promise<void> {
   const QUIET_LOOKS = 10;
   const LOOK_MS = 300;
   const QUIET_MS = 10;
@@ -112,7 +112,7 @@ export function processorTime({ pid }: RunningService): number {
 }
 
 /** Follows a job to its success by its events, which do not carry its result. */
-export async function finished({ url }: Pick<RunningService, 'url'>, jobId: string): Promise<void> {
+export async function waitForJob({ url }: Pick<RunningService, 'url'>, jobId: string): Promise<void> {
   for (;;) {
     const events = await (await fetch(`${url}/jobs/${jobId}/events`)).text();
     const last =

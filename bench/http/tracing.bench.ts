@@ -9,7 +9,7 @@ import { createTrace, openSpan } from '#base/tracing/spans.js';
 import { openTracing } from '#cli/tracing/otlp-exporter.js';
 import { threadMs } from '../measure.js';
 import { numberFrom } from '../variables.js';
-import { finished, processorTime, settled, startOn, type RunningService } from './service.js';
+import { waitForJob, processorTime, waitForIdle, startOn, type RunningService } from './service.js';
 
 /**
  * Processor time that tracing adds to a backtest of 500 securities over 20 years with a new outcome, in two ways.
@@ -121,7 +121,7 @@ async function prepared(environment: Readonly<Record<string, string>>): Promise<
   const service = await startOn(await mkdtemp(join(tmpdir(), 'bench-')), words, { environment });
   const market = { store_id: 'market', seed: 7, assets: 500, start: '2000-01-03', end: '2019-12-31' };
   await send(service, 'POST', '/data/synthetic', market, {});
-  await finished(service, 'generate:market');
+  await waitForJob(service, 'generate:market');
   const index = {
     id: 'BIG',
     name: 'Big',
@@ -131,7 +131,7 @@ async function prepared(environment: Readonly<Record<string, string>>): Promise<
     pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.05 } },
   };
   await send(service, 'PUT', '/indices/BIG', index, {});
-  await settled(service);
+  await waitForIdle(service);
   return service;
 }
 
@@ -142,7 +142,7 @@ async function turn(service: RunningService, way: Way): Promise<number> {
   const before = processorTime(service);
   const body = { transaction_cost_bps: serial / 1000 };
   await send(service, 'POST', PATH, body, { traceparent: `00-${id}${id}-${id}-${flags}` });
-  await finished(service, 'backtest:BIG');
+  await waitForJob(service, 'backtest:BIG');
   return processorTime(service) - before;
 }
 

@@ -51,7 +51,7 @@ async function ask<T>(method: string, path: string, body?: unknown): Promise<T> 
   return (await response.json()) as T;
 }
 
-async function finished(path: string, body: unknown): Promise<Job> {
+async function runToEnd(path: string, body: unknown): Promise<Job> {
   let job = await ask<Job>('POST', path, body);
   while (job.status === 'pending' || job.status === 'running')
     job = await ask<Job>('GET', `/jobs/${job.job_id}?wait=30`);
@@ -60,7 +60,7 @@ async function finished(path: string, body: unknown): Promise<Job> {
 }
 
 try {
-  await finished('/data/synthetic', {
+  await runToEnd('/data/synthetic', {
     store_id: 'bench',
     seed: 42,
     assets: 500,
@@ -81,7 +81,7 @@ try {
       request: { transaction_cost_bps: 10 },
       ...(warmUp ? { patches: Array.from({ length: 16 }, () => ({})) } : { grid }),
     };
-    const { result } = await finished('/analytics/sweeps', body);
+    const { result } = await runToEnd('/analytics/sweeps', body);
     const seconds = (performance.now() - from) / 1000;
     const { user, system } = process.cpuUsage(cpu);
     clearInterval(watch);

@@ -11,19 +11,19 @@ export interface NativeImports extends Pick<
   addSlabGroup(rows: number, columns: number, c: number, slab: number, group: number, panels: number): void;
 }
 
-const never = (): never => {
+const refuseCall = (): never => {
   throw new Error('a module without native kernels calls none');
 };
 
 const NONE: NativeImports = {
-  product: never,
-  symmetricRankK: never,
-  packSlab: never,
-  addSlabGroup: never,
-  cholesky: never,
-  solveLower: never,
-  solveLowerTransposed: never,
-  symvRows: never,
+  product: refuseCall,
+  symmetricRankK: refuseCall,
+  packSlab: refuseCall,
+  addSlabGroup: refuseCall,
+  cholesky: refuseCall,
+  solveLower: refuseCall,
+  solveLowerTransposed: refuseCall,
+  symvRows: refuseCall,
 };
 
 /** Returns the imports of the kernel module: its memory, and native kernels if available. */

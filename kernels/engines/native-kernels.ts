@@ -100,14 +100,14 @@ const PRODUCT = ['int', 'int', 'int', P, STEP, STEP, P, STEP, STEP, P, STEP, 'do
 
 function functionsOf(set: NativeSet): Functions {
   const from = library();
-  const named = <F>(name: string, result: string, parameters: readonly string[]): F =>
+  const declareKernel = <F>(name: string, result: string, parameters: readonly string[]): F =>
     from.func(name, result, [...parameters]) as unknown as F; // The prototypes in C are those of the types.
   const kernel = <F>(name: string, result: string, ...parameters: readonly string[]): F =>
-    named(`${name}_${set}`, result, parameters);
+    declareKernel(`${name}_${set}`, result, parameters);
   return {
-    addressOf: named('address_of', P, ['void *']),
+    addressOf: declareKernel('address_of', P, ['void *']),
     productScratch: kernel('product_scratch', 'int64_t'),
-    product: named(`product_${set}`, 'void', PRODUCT),
+    product: declareKernel(`product_${set}`, 'void', PRODUCT),
     symmetricRankK: kernel('symmetric_rank_k', 'void', P, 'int', 'int', P, P),
     packSlab: kernel('pack_slab', 'void', P, 'int', 'int', 'int', P),
     addSlabGroup: kernel('add_slab_group', 'void', 'int', 'int', P, 'int', 'int', P),

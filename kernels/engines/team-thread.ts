@@ -10,11 +10,11 @@ const kernels =
   set === undefined
     ? (new WebAssembly.Instance(module, createKernelImports(memory)).exports as unknown as KernelExports)
     : openNativeKernels(set).instantiate(module, memory);
-let state = rest(STATE.starting);
+let state = waitForCall(STATE.starting);
 while (state !== STATE.gone) {
   if (state === STATE.called) {
     kernels.followTeam(Atomics.load(cells, CELL.board), Atomics.load(cells, CELL.scratch));
-    state = rest(STATE.called);
+    state = waitForCall(STATE.called);
   } else {
     const isIdle = Atomics.wait(cells, CELL.state, state, idleMs) === 'timed-out';
     if (isIdle) Atomics.compareExchange(cells, CELL.state, STATE.ready, STATE.gone);
@@ -23,7 +23,7 @@ while (state !== STATE.gone) {
 }
 
 /** Waits for a call, unless the team dismissed the thread. @returns the next command */
-function rest(from: number): number {
+function waitForCall(from: number): number {
   Atomics.compareExchange(cells, CELL.state, from, STATE.ready);
   Atomics.notify(cells, CELL.state);
   return Atomics.load(cells, CELL.state);

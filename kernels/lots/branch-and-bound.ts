@@ -70,10 +70,13 @@ interface Node {
 
 function rootRanges(program: AccountProgram): TradeRanges {
   const { n, held, lower, upper, buyLimit, unit } = program;
-  const whole = (trade: number, step: number): number => (step > 0 ? Math.floor(trade / step + 1e-9) * step : trade);
+  const roundToLots = (trade: number, step: number): number =>
+    step > 0 ? Math.floor(trade / step + 1e-9) * step : trade;
   return {
     least: Float64Array.from({ length: n }, (_, i) => Math.max(-computeLotSize(program, i), lower[i]! - held[i]!)),
-    most: Float64Array.from({ length: n }, (_, i) => whole(Math.min(buyLimit[i]!, upper[i]! - held[i]!), unit[i]!)),
+    most: Float64Array.from({ length: n }, (_, i) =>
+      roundToLots(Math.min(buyLimit[i]!, upper[i]! - held[i]!), unit[i]!),
+    ),
   };
 }
 
@@ -124,7 +127,7 @@ function boundOf(program: AccountProgram, side: TaxSide, ranges: TradeRanges): N
   for (let i = 0; i < n; i++)
     if (isFixed(program, ranges, i) && isTooSmall(program, i, ranges.least[i]!)) return undefined;
   const top = findTopPrices(side, program.taxWeight);
-  const { reduced, spent } = fixed(program, ranges, top);
+  const { reduced, spent } = fixTrades(program, ranges, top);
   const decided = Int8Array.from({ length: n }, (_, i) =>
     ranges.least[i]! >= 0 ? BUYS : ranges.most[i]! <= 0 ? SELLS : EITHER,
   );
@@ -169,7 +172,7 @@ function isTooSmall(program: AccountProgram, i: number, trade: number): boolean 
 }
 
 /** Carries out the trades that are decided: the account after them, and what they cost. */
-function fixed(program: AccountProgram, ranges: TradeRanges, prices: { short: number; long: number }) {
+function fixTrades(program: AccountProgram, ranges: TradeRanges, prices: { short: number; long: number }) {
   const { n, lotStart, lotSize, lotShort, lotLong } = program;
   const [first, end] = [lotStart.slice(0, n), lotStart.slice(1)];
   const buyLimit = program.buyLimit.slice();

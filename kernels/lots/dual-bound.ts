@@ -68,8 +68,10 @@ export function computeDualBound(
 
 /** Returns multipliers that a bound accepts: not negative, at most the penalty, tax pieces of sum `taxWeight`. */
 export function computePrices(rows: readonly RelaxedRow[], multipliers: Multipliers, taxWeight: number) {
-  const finite = (x: number): number => (Number.isFinite(x) ? x : 0);
-  const own = Float64Array.from(rows, ({ penalty }, j) => Math.min(penalty, Math.max(0, finite(multipliers.rows[j]!))));
+  const toFinite = (x: number): number => (Number.isFinite(x) ? x : 0);
+  const own = Float64Array.from(rows, ({ penalty }, j) =>
+    Math.min(penalty, Math.max(0, toFinite(multipliers.rows[j]!))),
+  );
   let ofTax = 0;
   rows.forEach(({ tax }, j) => void (tax === 1 && (ofTax += own[j]!)));
   const pieces = rows.filter(({ tax }) => tax === 1).length;

@@ -235,7 +235,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   const extra = new Float64Array(n);
   const goals = createGoals(count, m, bounds.length);
 
-  function direct(step: Step): void {
+  function computeDirection(step: Step): void {
     extra.fill(0);
     bounds.forEach(({ security, sign: way, limit }, b) => {
       const left = way * (w[security]! - limit) + boundSlack[b]!;
@@ -308,13 +308,13 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     advance(): boolean {
       if (!factor()) return false;
       setGoals(goals, 0, null);
-      direct(predictor);
+      computeDirection(predictor);
       const reach = findLongestStep(iterate, predictor, 1);
       const ahead = Math.max(0, computeComplementarity(iterate, predictor, reach));
       const ratio = ahead / mu;
       const centring = Math.max(1e-8, ratio * ratio * ratio);
       setGoals(goals, centring * mu, predictor);
-      direct(corrector);
+      computeDirection(corrector);
       const { primal, dual } = findLongestStep(iterate, corrector, STEP_SHARE);
       const length = Math.min(primal, dual); // The objective is curved: both move alike.
       // Without permitted trades, prices of an account exceed the range of numbers.

@@ -124,7 +124,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   }
 
   /** Newton direction; the multipliers of the pieces of the tax keep their sum. */
-  function direct(mu: number): boolean {
+  function computeDirection(mu: number): boolean {
     for (let j = 0; j < m; j++) {
       const left = rows[j]!.tax * t - values[j]!;
       const room = penalties[j]! - y[j]!;
@@ -171,7 +171,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     },
     /** One step. The dual is concave: a length is accepted where its slope has hardly changed sign. @returns the length */
     advance(mu: number): number {
-      if (!direct(mu)) return 0;
+      if (!computeDirection(mu)) return 0;
       let length = longest();
       before.set(prices);
       const first = climb(mu);

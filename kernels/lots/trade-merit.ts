@@ -104,7 +104,7 @@ export function createMerit(
     long += ownLong;
   }
 
-  const beyond = (i: number, change: number): number => {
+  const measureExcess = (i: number, change: number): number => {
     const weight = held[i]! + net[i]! + change;
     return Math.max(0, lower[i]! - weight, weight - upper[i]!);
   };
@@ -140,7 +140,7 @@ export function createMerit(
   function lookAt(i: number): void {
     if (look.security === i) return;
     realise(i, net[i]!);
-    Object.assign(sums, { variance: 0, short: 0, long: 0, spent: 0, violated: beyond(i, 0) });
+    Object.assign(sums, { variance: 0, short: 0, long: 0, spent: 0, violated: measureExcess(i, 0) });
     const objective = total(i, 0, i, 0);
     Object.assign(look, { security: i, slope: slopeOf(i), short: ownShort, long: ownLong, objective });
   }
@@ -159,7 +159,7 @@ export function createMerit(
     sums.short = ownShort - look.short;
     sums.long = ownLong - look.long;
     sums.spent = (Math.abs(trade) - Math.abs(net[i]!)) * costRate[i]!;
-    sums.violated = beyond(i, change);
+    sums.violated = measureExcess(i, change);
     return total(i, change, i, 0);
   }
 
@@ -186,7 +186,7 @@ export function createMerit(
         if (row.penalty === Infinity)
           worst = Math.max(worst, values[r]! + row.short * short + row.long * long + row.cost * cost);
       });
-      for (let i = 0; i < n; i++) worst = Math.max(worst, beyond(i, 0));
+      for (let i = 0; i < n; i++) worst = Math.max(worst, measureExcess(i, 0));
       return worst <= FEASIBLE;
     },
     gain(i, trade) {
@@ -210,13 +210,19 @@ export function createMerit(
       const [i, j] = [one.security, other.security];
       let dot = 0;
       for (let f = 0; f < k; f++) dot += loadings[i * k + f]! * loadings[j * k + f]!;
-      Object.assign(sums, { variance: 0, short: 0, long: 0, spent: 0, violated: beyond(i, 0) + beyond(j, 0) });
+      Object.assign(sums, {
+        variance: 0,
+        short: 0,
+        long: 0,
+        spent: 0,
+        violated: measureExcess(i, 0) + measureExcess(j, 0),
+      });
       const before = total(i, 0, j, 0);
       sums.variance = one.variance + other.variance + 2 * one.change * other.change * dot;
       sums.short = one.short + other.short;
       sums.long = one.long + other.long;
       sums.spent = one.spent + other.spent;
-      sums.violated = beyond(i, one.change) + beyond(j, other.change);
+      sums.violated = measureExcess(i, one.change) + measureExcess(j, other.change);
       return before - total(i, one.change, j, other.change);
     },
     move(i, trade) {

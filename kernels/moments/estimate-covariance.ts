@@ -16,7 +16,7 @@ import { averageCorrelation } from './shrinkage-target.js';
 /** A smallest eigenvalue above this share of the largest, negative, counts as rounding. */
 const SEMIDEFINITE = -1e-10;
 
-/** A smallest eigenvalue below this share of the largest per name is 0 to working precision. */
+/** A smallest eigenvalue below this share of the largest per security is 0 to working precision. */
 const SINGULAR = 1e-15;
 
 /** Condition number of a matrix that is singular to working precision. */

@@ -34,11 +34,11 @@ export function boundFactorEigenvalues(
   let sum = 0;
   for (const value of loadings) sum += value * value;
   const [least, most] = [own[0]!, own[n - 1]!];
-  const below = (value: number) => countBelow(engine, loadings, specific, value);
+  const countBelowValue = (value: number) => countBelow(engine, loadings, specific, value);
   return {
     // Each factor raises one eigenvalue above the specific variance that it equalled.
-    smallest: halve(least, k < n ? own[k]! : most + sum, (value) => below(value) >= 1),
-    largest: halve(most, most + sum, (value) => below(value) === n),
+    smallest: halve(least, k < n ? own[k]! : most + sum, (value) => countBelowValue(value) >= 1),
+    largest: halve(most, most + sum, (value) => countBelowValue(value) === n),
   };
 }
 

@@ -20,7 +20,7 @@ export interface Shrinkage {
   readonly target: ShrinkageTarget;
   /** Weight on the target in [0, 1]; null decides by the method. */
   readonly intensity: number | null;
-  /** `shape`: names / (names + observations). `ledoit_wolf`: from the data. */
+  /** `shape`: securities / (securities + observations). `ledoit_wolf`: from the data. */
   readonly method: 'shape' | 'ledoit_wolf';
   /** [observations] summing to 1; equal weights when absent. */
   readonly weights?: Float64Array;
@@ -78,7 +78,7 @@ export function estimateLowRankCovariance(
 ): LowRankCovariance {
   const demeaned = demean(panel, assets, shrinkage.weights, new Float64Array(assets), engine);
   const observations = demeaned.rowFactors.length;
-  const { variances, correlation } = (shrinkage.remember ?? measured)(() =>
+  const { variances, correlation } = (shrinkage.remember ?? callMeasure)(() =>
     sampleMoments(engine, panel, demeaned.variances),
   );
   const target = createTarget(shrinkage.target, variances, correlation);
@@ -162,7 +162,7 @@ export function expandCovariance(
   mirrorUpper(out, assets);
 }
 
-const measured = (measure: () => SampleMoments): SampleMoments => measure();
+const callMeasure = (measure: () => SampleMoments): SampleMoments => measure();
 
 function sampleMoments(engine: EstimatingEngine, panel: Float64Array, variances: Float64Array): SampleMoments {
   return { variances, correlation: meanCorrelation(engine, panel, variances) };

@@ -29,8 +29,8 @@ const SEED = 20_040_110;
  * @returns           Both. The error is below 1e-12 of the largest eigenvalue; for a panel whose smallest eigenvalues
  *                    1,000 steps do not separate, the smallest may be reported too large.
  * @throws            KernelFault on a shape mismatch; Error if the panel is not finite.
- * @cost              Two passes over the panel a step, 150 to 750 of them with 2,000 to 6,000 names; scratch of the panel
- *                    and of a vector of the names a step.
+ * @cost              Two passes over the panel a step, 150 to 750 of them with 2,000 to 6,000 securities; scratch of the panel
+ *                    and of a vector of the securities a step.
  * @source            Golub & Van Loan (2013), Matrix Computations, 4th ed., sections 10.1 and 10.3.
  */
 export function findPanelEigenvalues(engine: Engine, covariance: PanelCovariance): EigenvalueRange {

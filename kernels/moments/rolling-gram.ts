@@ -16,7 +16,7 @@ export interface RollingGram {
   /**
    * Returns moments over some rows. Updates those of the last call if the securities and most rows are the same.
    *
-   * @param names  Keys of the columns, [n].
+   * @param names       Keys of the columns, [n].
    * @param rows   Keys of the rows, ascending, [T].
    * @param read   Writes the values of some rows, [rows x n] row-major.
    * @returns      Moments that are valid until the next call.
@@ -70,8 +70,8 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
         if (isSame(again.names, wantedNames) && again.rows.length <= UPDATES_MAX)
           for (const some of again.rows) gram.over(again.names, some, read);
       }
-      const dropped = without(rows, wantedRows);
-      const come = without(wantedRows, rows);
+      const dropped = subtractKeys(rows, wantedRows);
+      const come = subtractKeys(wantedRows, rows);
       if (
         isSame(names, wantedNames) &&
         windows.length <= UPDATES_MAX &&
@@ -127,7 +127,7 @@ function isSame(a: Int32Array, b: Int32Array): boolean {
 }
 
 /** Returns the keys of one ascending list that the other lacks. */
-function without(keys: Int32Array, others: Int32Array): Int32Array {
+function subtractKeys(keys: Int32Array, others: Int32Array): Int32Array {
   const results: number[] = [];
   let at = 0;
   for (const key of keys) {

@@ -22,7 +22,7 @@ export interface Target {
  * @param covariance  [assets x assets] row-major; the part below the diagonal is not read. An asset of zero variance
  *                    has correlation 0.
  * @param assets      Order, at least 1.
- * @returns           Mean over the pairs, in [-1/(assets - 1), 1]; 0 for one name.
+ * @returns           Mean over the pairs, in [-1/(assets - 1), 1]; 0 for one security.
  * @throws            KernelFault on a shape mismatch.
  * @cost              assets^2 / 2 divisions; scratch of two rows.
  * @source            Ledoit & Wolf (2004), Honey, I shrunk the sample covariance matrix, J. Portfolio Management 30(4),
@@ -93,7 +93,7 @@ export function createShrinkageTarget(
  * @param variances    [assets], not negative.
  * @param correlation  Mean off-diagonal correlation; not read for the scaled identity.
  * @returns            The target in low-rank form, unit of the variances.
- * @throws             KernelFault if there is no name.
+ * @throws             KernelFault if there is no security.
  * @cost               order assets.
  * @source             As `createShrinkageTarget`.
  */

@@ -89,7 +89,7 @@ interface Tools {
 /**
  * Active set first, interior point and polish as the safety net, the conditions of optimality as the judge.
  *
- * @cost    3 to 12 factors of the free names by active sets; 10 to 20 of all names where the interior point is needed.
+ * @cost    3 to 12 factors of the free variables by active sets; 10 to 20 of all variables where the interior point is needed.
  * @source  Kunisch & Rendl (2003), SIAM J. Optimization 14(1); Mehrotra (1992), SIAM J. Optimization 2(4).
  */
 function solveProgram(program: Program, tools: Tools, options: SolveOptions): ProgramAnswer {

@@ -5,7 +5,7 @@ import { computeNormalQuantile } from './normal-quantile.js';
 export interface RandomKey {
   /** Seed of the request, an integer of at most 53 bits. */
   readonly seed: number;
-  /** Stream within the seed (a path, a chunk, a name), an integer of at most 53 bits. */
+  /** Stream within the seed (a path, a chunk, a security), an integer of at most 53 bits. */
   readonly stream: number;
 }
 

@@ -1,6 +1,6 @@
 /** Units of securities, and money. */
 export interface Holding {
-  /** Columns of the names in a row of the panel, ascending, at least [count]. */
+  /** Columns of the securities in a row of the panel, ascending, at least [count]. */
   readonly columns: Int32Array;
   /** Units by position, at least [count]. */
   readonly units: Float64Array;

@@ -3,7 +3,7 @@ import { assert } from '../assert.js';
 /** Maximum number of sweeps over the securities; 10 to 40 are usual. */
 const SWEEPS_MAX = 2000;
 
-/** Largest relative difference between the risk contribution of a name and the mean one. */
+/** Largest relative difference between the risk contribution of a security and the mean one. */
 const TOLERANCE = 1e-11;
 
 export interface EqualRiskOutcome {

@@ -33,14 +33,14 @@ export interface MinimumVarianceOutcome {
 
 /**
  * Computes the long-only weights of least variance: argmin w'Sw over sum w = 1 and 0 <= w <= upper. A pairwise descent
- * guesses which bounds hold; a Cholesky solve on the free names makes the answer exact and is checked against the
- * optimality conditions of all names.
+ * guesses which bounds hold; a Cholesky solve on the free securities makes the answer exact and is checked against the
+ * optimality conditions of all securities.
  *
  * @param covariance [n x n] row-major, symmetric positive semi-definite; any unit.
  * @param upper      Largest weight; taken as 1/n when it is less, since the weights could not reach 1.
  * @param out        [n], overwritten with the weights.
  * @throws           KernelFault on a shape mismatch.
- * @cost             about 50 n steps of 2 n multiply-adds, and a few Cholesky factors of the free names; scratch of
+ * @cost             about 50 n steps of 2 n multiply-adds, and a few Cholesky factors of the free securities; scratch of
  *                   their square.
  * @source           Platt (1998), sequential minimal optimisation, with second-order pairs; Nocedal & Wright (2006),
  *                   Numerical Optimization, 2nd ed., 16.5.
@@ -174,7 +174,7 @@ function findBestPartner({
 
 /**
  * Minimises the variance with the securities at their bounds fixed: S_FF w_F = lambda 1 - S_FU u, sum w = 1.
- * @returns false if no name is free or the free block is singular
+ * @returns false if no security is free or the free block is singular
  */
 function solveOn(covariance: Float64Array, sides: Int8Array, upper: number, out: Float64Array): boolean {
   const n = sides.length;
@@ -266,7 +266,7 @@ function correctSides({ w, gradient, sides, upper }: Solved): number {
 }
 
 /**
- * Returns a multiplier between the gradients of the full names and those of the empty ones, when every name is at a
+ * Returns a multiplier between the gradients of the full securities and those of the empty ones, when every security is at a
  * bound.
  */
 function priceBetween({ gradient, sides }: Pick<Solved, 'gradient' | 'sides'>): number {

@@ -118,15 +118,15 @@ function newton(algebra: DenseAlgebra, metric: Metric, names: Names, x: Float64A
   return least <= ACCEPTED;
 }
 
-/** Shares of a variance that are a name's own: the least that is assumed. */
+/** Shares of a variance that are a security's own: the least that is assumed. */
 const OWN_MIN = 0.05;
 
-/** Rounds in which the common part of each name and its own settle, and in which the weights do. */
+/** Rounds in which the common part of each security and its own settle, and in which the weights do. */
 const FACTOR_ROUNDS = 4;
 const EXPOSURE_ROUNDS = 40;
 
 /**
- * Weights whose contributions are the budgets where one factor is all that names have in common: that which the
+ * Weights whose contributions are the budgets where one factor is all that securities have in common: that which the
  * marginals of some weights show.
  *
  * @param marginal  S x, [n], with x'S x = 1.

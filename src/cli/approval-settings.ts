@@ -5,7 +5,7 @@ import {
   type ApprovalAction,
   type ApprovalRules,
 } from '#domain/approvals/approval-document.js';
-import { declare, list, whole } from './setting-schemas.js';
+import { declare, list, createWholeNumber } from './setting-schemas.js';
 
 const RULE = /^([a-z]+)=(\d)(?::([^,+]+(?:\+[^,+]+)*))?$/;
 const FORM = `must be ACTION=PERSONS or ACTION=PERSONS:name+name, with ${APPROVAL_ACTION_NAMES.join(', ')} and up to ${PERSONS_MAX} persons`;
@@ -48,6 +48,6 @@ export const APPROVAL_SETTINGS = {
     variable: 'DIVISOR_APPROVAL_HOURS',
     otherwise: () => '72',
     help: 'Hours until a request for approval expires.',
-    schema: whole(1, 8760),
+    schema: createWholeNumber(1, 8760),
   }),
 };

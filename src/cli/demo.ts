@@ -14,7 +14,7 @@ import {
 import { onStopRequest } from './stop-request.js';
 import { runWithTemporaryHome } from './temporary-home.js';
 import { UsageError } from './usage-error.js';
-import { decimal, percent, right, screenOf, step, table, whole, type Screen } from './terminal.js';
+import { decimal, percent, right, screenOf, step, table, formatWhole, type Screen } from './terminal.js';
 
 export const DEMO_HELP = `divisor demo: the main job end to end on a generated market
 
@@ -103,7 +103,7 @@ async function tour(client: DivisorClient, screen: Screen): Promise<WrittenFile[
   const render = await narration.job(
     'Render the factsheet',
     () => client.call('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id: INDEX.id } }),
-    ({ bytes }) => `${whole(bytes)} bytes of PDF`,
+    ({ bytes }) => `${formatWhole(bytes)} bytes of PDF`,
   );
 
   screen.write(`\n${INDEX.name}\n${summary(overview)}\nLargest contributions\n${contributions(attribution)}`);
@@ -119,7 +119,7 @@ async function indexTour(client: DivisorClient, { job, said }: Narration) {
   await job(
     'Generate a market',
     () => client.call('generateSynthetic', { body: STORE }),
-    (store) => `${whole(store.identifiers ?? 0)} securities, ${store.start} to ${store.end}`,
+    (store) => `${formatWhole(store.identifiers ?? 0)} securities, ${store.start} to ${store.end}`,
   );
   await said(
     'Define an index',
@@ -135,7 +135,8 @@ async function indexTour(client: DivisorClient, { job, said }: Narration) {
   await job(
     'Backtest it with costs',
     () => client.call('startBacktest', { params: index, body: { transaction_cost_bps: 5 } }),
-    (result) => `total return ${percent(result.metrics.total_return)}, costs ${whole(result.total_costs)} on 1,000,000`,
+    (result) =>
+      `total return ${percent(result.metrics.total_return)}, costs ${formatWhole(result.total_costs)} on 1,000,000`,
   );
   const overview = await said(
     'Read the overview',
@@ -244,7 +245,7 @@ function summary({ metrics, concentration }: OverviewView): string {
     ['largest drawdown', right(formatMetric('max_drawdown')), 'tracking error', right(formatMetric('tracking_error'))],
     [
       'constituents',
-      right(whole(concentration.constituents)),
+      right(formatWhole(concentration.constituents)),
       'effective names',
       right(decimal(concentration.effective_assets)),
     ],

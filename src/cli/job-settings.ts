@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseRetryPolicies, RETRY_DEFAULTS, type RetryPolicies } from '#domain/jobs/retry-policy.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { QueueLimits } from '#jobs/queue.js';
-import { databaseUrl, declare, whole } from './setting-schemas.js';
+import { databaseUrl, declare, createWholeNumber } from './setting-schemas.js';
 
 /** Largest value of a setting that counts jobs. */
 const JOBS_MAX = 10_000_000;
@@ -28,14 +28,14 @@ export const JOB_SETTINGS = {
     variable: 'DIVISOR_JOBS_KEPT',
     otherwise: () => String(LIMITS.MAX_ENDED_JOBS),
     help: 'Maximum number of ended jobs to keep; the oldest are deleted. A service without --database reads all of them at its start.',
-    schema: whole(1, JOBS_MAX),
+    schema: createWholeNumber(1, JOBS_MAX),
   }),
   jobsWaiting: declare({
     flag: 'jobs-waiting',
     variable: 'DIVISOR_JOBS_WAITING',
     otherwise: () => String(LIMITS.MAX_QUEUED_JOBS),
     help: 'Maximum number of waiting jobs; more are refused with OVERLOADED.',
-    schema: whole(1, JOBS_MAX),
+    schema: createWholeNumber(1, JOBS_MAX),
   }),
   jobRetries: declare({
     flag: 'job-retries',

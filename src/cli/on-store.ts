@@ -22,7 +22,7 @@ export async function onStore(
   const { API } = await import('#contract/api.js');
   let isNamed = false;
 
-  function named(operation: string, request: AnyRequest = {}): AnyRequest {
+  function describeOperation(operation: string, request: AnyRequest = {}): AnyRequest {
     const route: Route = API[operation as keyof typeof API]; // An operation of the contract.
     const { query, body } = request;
     const isInBody = route.onStore === 'body' && hasMember(route, 'store_id');
@@ -34,11 +34,11 @@ export async function onStore(
   const simply =
     (send: Send): Send =>
     (operation, request) =>
-      send(operation, named(operation, request as AnyRequest));
+      send(operation, describeOperation(operation, request as AnyRequest));
   const typed =
     (send: Send): Send =>
     (operation, type, request) =>
-      send(operation, type, named(operation, request as AnyRequest));
+      send(operation, type, describeOperation(operation, request as AnyRequest));
   const own = {
     ...client,
     call: simply(client.call as Send),

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { declare, whole, type Needs } from './setting-schemas.js';
+import { declare, createWholeNumber, type Needs } from './setting-schemas.js';
 
 const BUCKET: Needs = { setting: 'artifacts', begins: 's3://' };
 
@@ -31,7 +31,7 @@ export const PLACE_SETTINGS = {
     variable: 'DIVISOR_TRASH_HOURS',
     otherwise: () => '24',
     help: 'With --artifacts: hours that orphaned results stay in the folder trash; 0 deletes them at once.',
-    schema: whole(0, 8760),
+    schema: createWholeNumber(0, 8760),
     needs: { setting: 'artifacts' },
   }),
   readOnly: declare({
@@ -56,7 +56,7 @@ export const PLACE_SETTINGS = {
     variable: 'DIVISOR_CACHE_MB',
     otherwise: () => '10240',
     help: 'Maximum size of that cache, in MiB.',
-    schema: whole(64, 100_000_000),
+    schema: createWholeNumber(64, 100_000_000),
     needs: BUCKET,
   }),
 };

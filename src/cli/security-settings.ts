@@ -9,7 +9,7 @@ import { secretKeysIn } from '#store/secrets/secret-box.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { isAddressRange } from '#services/operations/address-ranges.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
-import { declare, list, PANEL_MEGABYTES, whole } from './setting-schemas.js';
+import { declare, list, PANEL_MEGABYTES, createWholeNumber } from './setting-schemas.js';
 
 /** Heap of a reading process plus DuckDB's memory, code and threads, in MiB. */
 const READER_BASE_MEGABYTES = 3072;
@@ -58,14 +58,14 @@ export const SECURITY_SETTINGS = {
     otherwise: () => String(readerMegabytes()),
     otherwiseHelp: 'three quarters of the memory, at most 3072 and twice the panels',
     help: 'Limit of the private memory of each reading process, in MiB, enforced by the system (Linux).',
-    schema: whole(256, 100_000_000),
+    schema: createWholeNumber(256, 100_000_000),
   }),
   sqlSeconds: declare({
     flag: 'sql-seconds',
     variable: 'DIVISOR_SQL_SECONDS',
     otherwise: () => String(LIMITS.MAX_SQL_SECONDS),
     help: 'Time limit of a SQL query, in seconds.',
-    schema: whole(1, 600),
+    schema: createWholeNumber(1, 600),
   }),
   readerCgroup: optionalFile(
     'reader-cgroup',
@@ -159,7 +159,7 @@ export const SECURITY_SETTINGS = {
     variable: 'DIVISOR_KEY_QUOTA_MB',
     otherwise: () => String(LIMITS.MAX_KEY_STORED_BYTES / 2 ** 20),
     help: 'Maximum size of the documents and versions of one key, in MiB; purging frees space.',
-    schema: whole(1, 100_000_000),
+    schema: createWholeNumber(1, 100_000_000),
   }),
   auditPush: declare({
     flag: 'audit-push',

@@ -36,7 +36,7 @@ export interface Setting<S extends z.ZodType> {
 
 export const declare = <S extends z.ZodType>(setting: Setting<S>): Setting<S> => setting;
 
-export const whole = (least: number, most: number) =>
+export const createWholeNumber = (least: number, most: number) =>
   z
     .string()
     .regex(/^\d{1,9}$/, `must be a whole number from ${least} to ${most}`)
@@ -53,7 +53,7 @@ export const PANEL_MEGABYTES = declare({
   otherwise: () => String(Math.floor(Math.min(8192, memoryBudget(0.25) / 2 ** 20))),
   otherwiseHelp: 'a quarter of the memory, at most 8192',
   help: 'Memory for the panels of one store, in MiB; panels of a larger store are paged from the disk of the home. Stores that are kept besides the active one take as much together.',
-  schema: whole(1, 100_000_000),
+  schema: createWholeNumber(1, 100_000_000),
 });
 
 export const list = (separator: string) =>

@@ -22,7 +22,7 @@ import {
   textOf,
   wordsOf,
   SIGNING_SECRET,
-  whole,
+  createWholeNumber,
   type Setting,
 } from './setting-schemas.js';
 import { DELIVERY_SETTINGS } from './delivery-settings.js';
@@ -45,7 +45,7 @@ export const SETTINGS = {
     variable: 'PORT',
     otherwise: () => '8080',
     help: 'Port to listen on; 0 selects any free port. Default of a worker: the first free port from 8180 to 8279.',
-    schema: whole(0, 65_535),
+    schema: createWholeNumber(0, 65_535),
   }),
   home: declare({
     flag: 'home',
@@ -73,7 +73,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_LEASE',
     otherwise: () => '10',
     help: 'With --database: seconds without a heartbeat after which other nodes take over the jobs of a node.',
-    schema: whole(5, 3600),
+    schema: createWholeNumber(5, 3600),
     needs: { setting: 'database' },
   }),
   migrate: declare({
@@ -89,7 +89,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_WORKERS',
     otherwise: () => String(availableParallelism()),
     help: 'Number of compute threads. Default: the cores of the machine; with --artifacts none for heavy jobs.',
-    schema: whole(1, 256),
+    schema: createWholeNumber(1, 256),
   }),
   numerics: declare({
     flag: 'numerics',
@@ -174,7 +174,7 @@ export const SETTINGS = {
     // A month of daily runs.
     otherwise: () => '20',
     help: 'Maximum number of runs kept for an index; published runs are kept in addition.',
-    schema: whole(1, 1000),
+    schema: createWholeNumber(1, 1000),
   }),
   documentVersionsKept: declare({
     flag: 'document-versions-kept',
@@ -185,7 +185,7 @@ export const SETTINGS = {
     schema: z
       .literal('')
       .transform(() => undefined)
-      .or(whole(1, 1_000_000)),
+      .or(createWholeNumber(1, 1_000_000)),
   }),
   dataWaitMs: declare({
     flag: 'data-wait-ms',
@@ -193,14 +193,14 @@ export const SETTINGS = {
     // Most stores load within this time, and a client with a timeout still gets a response.
     otherwise: () => '2000',
     help: 'Maximum time that a request waits, after a restart, for the previously served data to load.',
-    schema: whole(0, 60_000),
+    schema: createWholeNumber(0, 60_000),
   }),
   drainMs: declare({
     flag: 'drain-ms',
     variable: 'DIVISOR_DRAIN_MS',
     otherwise: () => '1000',
     help: 'Time for which a stopping service accepts connections, so that balancers see /health/ready refuse.',
-    schema: whole(0, 10_000),
+    schema: createWholeNumber(0, 10_000),
   }),
 };
 

@@ -41,7 +41,7 @@ export function decimal(value: number): string {
 }
 
 /** Formats a whole number with commas between thousands. */
-export function whole(value: number): string {
+export function formatWhole(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
@@ -81,7 +81,7 @@ export function step(screen: Screen, name: string, now: () => number = () => per
       );
     },
     waited() {
-      if (screen.isTerminal) draw(`${whole((now() - started) / 1000)} s`);
+      if (screen.isTerminal) draw(`${formatWhole((now() - started) / 1000)} s`);
     },
     done(outcome) {
       const seconds = ((now() - started) / 1000).toFixed(1).padStart(5);

@@ -5,7 +5,7 @@ import { ErrorEnvelope } from './common.js';
 import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
 import { queryOf, STORE_ERRORS } from './common-query.js';
 import type { Body, Route, Success } from './route.js';
-import { createSchemaRegistry, type JsonSchema, type SchemaRegistry } from './schema-registry.js';
+import { createSchemaRegistry, type JsonSchema, type SchemaConversion } from './schema-registry.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -26,19 +26,30 @@ export interface OpenApiDocument {
  * Creates the OpenAPI 3.1 document of a table of routes: every route, every schema that carries an id as a component,
  * every error.
  * @param answers  examples of answers, for routes that declare none themselves
- * @cost some milliseconds; build it once
+ * @cost some tenths of a second; build it once
  */
 export function openApiDocument(
   api: Readonly<Record<string, Route>>,
   version: string,
   answers: ExampleAnswers = {},
 ): OpenApiDocument {
-  const registry = createSchemaRegistry();
-  registry.response(ErrorEnvelope);
-  const paths: Record<string, Record<string, Json>> = {};
-  for (const [id, route] of Object.entries(api)) {
-    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(id, addAnswer(route, answers[id]), registry);
-  }
+  const operations = Object.entries(api).map(([id, route]) => ({
+    id,
+    route: addAnswer(route, answers[id]),
+    query: queryOf(route),
+  }));
+  const pathsWith = (schemas: SchemaConversion) => {
+    const paths: Record<string, Record<string, Json>> = {};
+    for (const operation of operations) {
+      const { path, method } = operation.route;
+      (paths[path] ??= {})[method.toLowerCase()] = describeOperation(operation, schemas);
+    }
+    return paths;
+  };
+  const registry = createSchemaRegistry((wanted) => {
+    wanted.response(ErrorEnvelope);
+    pathsWith(wanted);
+  });
   return {
     openapi: '3.1.1',
     info: {
@@ -51,7 +62,7 @@ export function openApiDocument(
     servers: [{ url: '/' }],
     tags: [...new Set(Object.values(api).map(({ tag }) => tag))].map((name) => ({ name })),
     security: [{ bearer: [] }, { apiKey: [] }, {}],
-    paths: registry.resolve(paths),
+    paths: registry.resolve(pathsWith(registry)),
     components: {
       schemas: registry.components(),
       responses: Object.fromEntries(
@@ -105,7 +116,14 @@ const HEADERS = {
 const header = (...names: (keyof typeof HEADERS)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-function operationOf(id: string, route: Route, registry: SchemaRegistry): Json {
+interface Operation {
+  readonly id: string;
+  readonly route: Route;
+  /** Its query with the common parameters, converted by its identity. */
+  readonly query: Route['query'];
+}
+
+function describeOperation({ id, route, query }: Operation, schemas: SchemaConversion): Json {
   const { method, tag, summary, description, scope, body, success, unchanged, acknowledged } = route;
   return {
     operationId: id,
@@ -113,12 +131,12 @@ function operationOf(id: string, route: Route, registry: SchemaRegistry): Json {
     summary,
     ...(description === undefined ? {} : { description }),
     security: scope === 'open' ? [] : [{ bearer: [scope] }, { apiKey: [scope] }, {}],
-    parameters: parametersOf(route, registry),
-    ...(body === undefined ? {} : { requestBody: requestBody(body, registry) }),
+    parameters: parametersOf(route, query, schemas),
+    ...(body === undefined ? {} : { requestBody: requestBody(body, schemas) }),
     responses: {
-      [success.status]: successResponse(method, success, registry),
-      ...(unchanged === undefined ? {} : { [unchanged.status]: successResponse(method, unchanged, registry) }),
-      ...(acknowledged === undefined ? {} : { [acknowledged.status]: successResponse(method, acknowledged, registry) }),
+      [success.status]: successResponse(method, success, schemas),
+      ...(unchanged === undefined ? {} : { [unchanged.status]: successResponse(method, unchanged, schemas) }),
+      ...(acknowledged === undefined ? {} : { [acknowledged.status]: successResponse(method, acknowledged, schemas) }),
       ...(method === 'GET' && success.status === 200
         ? {
             304: {
@@ -132,7 +150,7 @@ function operationOf(id: string, route: Route, registry: SchemaRegistry): Json {
   };
 }
 
-function parametersOf(route: Route, registry: SchemaRegistry): Json[] {
+function parametersOf(route: Route, query: Route['query'], schemas: SchemaConversion): Json[] {
   const { path, params, method, versioned, conditional } = route;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
   const isWrite = method === 'PUT' || method === 'PATCH' || method === 'DELETE' || conditional === true;
@@ -140,11 +158,9 @@ function parametersOf(route: Route, registry: SchemaRegistry): Json[] {
     ...inPath.map((name) => {
       const field = params?.shape[name];
       if (field === undefined) throw new Error(`${path} has no schema for {${name}}`);
-      return parameter(name, 'path', true, registry.request(field));
+      return parameter(name, 'path', true, schemas.request(field));
     }),
-    ...fieldsOf(queryOf(route), registry).map(({ name, schema, required }) =>
-      parameter(name, 'query', required, schema),
-    ),
+    ...fieldsOf(query, schemas).map(({ name, schema, required }) => parameter(name, 'query', required, schema)),
     ...(isWrite && inPath.length > 0
       ? [
           parameter('If-Match', 'header', false, {
@@ -167,10 +183,10 @@ function parametersOf(route: Route, registry: SchemaRegistry): Json[] {
 
 function fieldsOf(
   query: Route['query'],
-  registry: SchemaRegistry,
+  schemas: SchemaConversion,
 ): { name: string; schema: JsonSchema; required: boolean }[] {
   if (query === undefined) return [];
-  const { properties = {}, required = [] } = registry.request(query) as {
+  const { properties = {}, required = [] } = schemas.request(query) as {
     properties?: Record<string, JsonSchema>;
     required?: string[];
   };
@@ -194,8 +210,8 @@ function parameter(
   };
 }
 
-function requestBody({ schema, optional, example, bytesMax, upload }: Body, registry: SchemaRegistry): Json {
-  const wire = registry.request(schema);
+function requestBody({ schema, optional, example, bytesMax, upload }: Body, schemas: SchemaConversion): Json {
+  const wire = schemas.request(schema);
   const content = {
     schema: optional === true ? { anyOf: [wire, { type: 'null' }] } : wire,
     ...(example === undefined ? {} : { example }),
@@ -213,12 +229,12 @@ function requestBody({ schema, optional, example, bytesMax, upload }: Body, regi
   };
 }
 
-function successResponse(method: Route['method'], success: Success, registry: SchemaRegistry): Json {
+function successResponse(method: Route['method'], success: Success, schemas: SchemaConversion): Json {
   const { description, schema, media = [], mediaByBody = [], example, status } = success;
   const json =
     schema === undefined
       ? {}
-      : { 'application/json': { schema: registry.response(schema), ...(example === undefined ? {} : { example }) } };
+      : { 'application/json': { schema: schemas.response(schema), ...(example === undefined ? {} : { example }) } };
   const binary = Object.fromEntries(
     [...media, ...mediaByBody].map((type) => [type, { schema: { description: `Bytes of the media type ${type}.` } }]),
   );

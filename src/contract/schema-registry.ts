@@ -6,70 +6,84 @@ export type JsonSchema = Record<string, unknown>;
 
 type Direction = 'input' | 'output';
 
-/**
- * Collects the schemas of a document as components. A schema that differs between requests and responses (a field with
- * a default is optional in a request and always present in a response) has two components, `Name` and `NameInput`.
- */
-export interface SchemaRegistry {
+/** Converts the schemas of a document to JSON Schema. */
+export interface SchemaConversion {
   /** Returns the schema of a body or parameter of a request; `resolve` sets its references. */
   request(schema: z.ZodType): JsonSchema;
   /** Returns the schema of a response body. */
   response(schema: z.ZodType): JsonSchema;
-  /** Returns every named schema seen so far, by component name. */
+}
+
+/**
+ * Schemas of a document as components. A schema that differs between requests and responses (a field with a default is
+ * optional in a request and always present in a response) has two components, `Name` and `NameInput`.
+ */
+export interface SchemaRegistry extends SchemaConversion {
+  /** Returns every named schema by component name. */
   components(): Record<string, JsonSchema>;
   /** Returns a value with the references of its schemas pointing at the components. */
   resolve<T>(value: T): T;
 }
 
-export function createSchemaRegistry(): SchemaRegistry {
-  const named: Record<Direction, Map<string, JsonSchema>> = { input: new Map(), output: new Map() };
+/**
+ * Creates the registry of a document.
+ * @param visit requests the conversion of every schema of the document; all are converted at once, because each
+ * conversion renders every schema that it reaches
+ */
+export function createSchemaRegistry(visit: (wanted: SchemaConversion) => unknown): SchemaRegistry {
+  const wanted = { input: new Set<z.ZodType>(), output: new Set<z.ZodType>() };
+  const collect = (io: Direction) => (schema: z.ZodType) => {
+    wanted[io].add(schema);
+    return {};
+  };
+  visit({ request: collect('input'), response: collect('output') });
+  const converted = { input: convert(wanted.input, 'input'), output: convert(wanted.output, 'output') };
+  const named = { input: converted.input.named, output: converted.output.named };
+  const twofold = twofoldIds(named);
 
-  function add(schema: z.ZodType, io: Direction): JsonSchema {
-    const {
-      $schema: _,
-      $defs = {},
-      ...root
-    } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: ({ jsonSchema }) => inPlainWords(jsonSchema) });
-    for (const [id, definition] of Object.entries($defs)) {
-      const marked = addMeanings(markRefs(definition, io), id) as JsonSchema;
-      const known = named[io].get(id);
-      if (known !== undefined && JSON.stringify(known) !== JSON.stringify(marked))
-        throw new Error(`two schemas have the id ${id}`);
-      named[io].set(id, marked);
-    }
-    return markRefs(root, io) as JsonSchema;
-  }
-
-  function nameOf(io: Direction, id: string, twofold: ReadonlySet<string>): string {
-    return io === 'input' && twofold.has(id) ? `${id}Input` : id;
-  }
-
-  function resolveWith<T>(value: T, twofold: ReadonlySet<string>): T {
-    return mapRefs(value, (ref) => {
+  const nameOf = (io: Direction, id: string): string => (io === 'input' && twofold.has(id) ? `${id}Input` : id);
+  const resolve = <T>(value: T): T =>
+    mapRefs(value, (ref) => {
       const match = /^#\/(input|output)\/(.*)$/.exec(ref);
-      return match === null ? ref : `#/components/schemas/${nameOf(match[1] as Direction, match[2]!, twofold)}`;
+      return match === null ? ref : `#/components/schemas/${nameOf(match[1] as Direction, match[2]!)}`;
     }) as T;
-  }
 
   return {
-    request: (schema) => add(schema, 'input'),
-    response: (schema) => add(schema, 'output'),
+    request: (schema) => converted.input.schemas.get(schema)!,
+    response: (schema) => converted.output.schemas.get(schema)!,
     components() {
-      const twofold = twofoldIds(named);
       const all = (['output', 'input'] as const).flatMap((io) =>
-        [...named[io]].map(([id, schema]) => [nameOf(io, id, twofold), resolveWith(schema, twofold)] as const),
+        [...named[io]].map(([id, schema]) => [nameOf(io, id), resolve(schema)] as const),
       );
       return Object.fromEntries(all.toSorted(([a], [b]) => (a < b ? -1 : 1)));
     },
-    resolve: (value) => resolveWith(value, twofoldIds(named)),
+    resolve,
+  };
+}
+
+/** Converts schemas, and the named ones that they refer to by id. */
+function convert(wanted: ReadonlySet<z.ZodType>, io: Direction) {
+  const schemas = [...wanted];
+  if (schemas.length === 0) return { schemas: new Map<z.ZodType, JsonSchema>(), named: new Map<string, JsonSchema>() };
+  const { prefixItems = [], $defs = {} } = z.toJSONSchema(z.tuple(schemas as [z.ZodType, ...z.ZodType[]]), {
+    io,
+    target: 'draft-2020-12',
+    override: ({ jsonSchema }) => inPlainWords(jsonSchema),
+  });
+  return {
+    schemas: new Map(schemas.map((schema, k) => [schema, markRefs(prefixItems[k], io) as JsonSchema])),
+    named: new Map(
+      Object.entries($defs).map(([id, schema]) => [id, addMeanings(markRefs(schema, io), id) as JsonSchema]),
+    ),
   };
 }
 
 /** Ids with different schemas in requests and responses, directly or through a reference. */
 function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, JsonSchema>>): Set<string> {
-  const plain = (schema: JsonSchema | undefined) => JSON.stringify(schema).replaceAll(/"#\/(?:input|output)\//g, '"#/');
+  const removeDirection = (schema: JsonSchema | undefined) =>
+    JSON.stringify(schema).replaceAll(/"#\/(?:input|output)\//g, '"#/');
   const shared = [...output.keys()].filter((id) => input.has(id));
-  const twofold = new Set(shared.filter((id) => plain(input.get(id)) !== plain(output.get(id))));
+  const twofold = new Set(shared.filter((id) => removeDirection(input.get(id)) !== removeDirection(output.get(id))));
   for (let before = -1; before !== twofold.size;) {
     before = twofold.size;
     for (const id of shared) {

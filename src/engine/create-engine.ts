@@ -39,13 +39,13 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
 
   function termsOf(indexId: string): IndexTerms {
     const { calendar, currency, treatment } = definitions.termsOf(indexId);
-    const held = (): readonly string[] =>
+    const listConstituents = (): readonly string[] =>
       run(planOf(indexId, {}))
         .weights()
         .weights.filter(({ weight }) => weight !== 0)
         .map(({ identifier }) => identifier)
         .toSorted(compareText);
-    return { calendar, currency, treatment, held };
+    return { calendar, currency, treatment, held: listConstituents };
   }
 
   /** Data and risk models that an index lacks are errors once it is computed. */

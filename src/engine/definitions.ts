@@ -23,7 +23,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
   const documents = new Map<string, IndexDocument>();
   const indexOf = (id: string): IndexDocument | undefined => documents.get(id);
 
-  function checked(body: object): {
+  function checkBody(body: object): {
     readonly document: IndexDocument | undefined;
     readonly findings: readonly Finding[];
   } {
@@ -51,7 +51,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     throw new Refusal('INDEX_NOT_FOUND', `No index is defined under ${indexId}.`, { index_id: indexId });
   }
 
-  function reached(indexId: string): BacktestPlan['documents'] {
+  function findReached(indexId: string): BacktestPlan['documents'] {
     const found = new Map<string, IndexDocument>();
     const reach = (id: string): void => {
       if (found.has(id)) return;
@@ -64,24 +64,24 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
   }
 
   return {
-    checked,
+    checked: checkBody,
     require,
-    reached,
+    reached: findReached,
     define(body: object) {
-      const { document, findings } = checked(body);
+      const { document, findings } = checkBody(body);
       if (document === undefined) throw refuseWithFindings('index document', findings);
       documents.set(document.id, document);
       return { index: removeComputedParts(document), findings };
     },
     /** Returns an index with everything that it refers to. Data that the market lacks is an error. */
     onMarket(indexId: string): BacktestPlan['documents'] {
-      const all = reached(indexId);
+      const all = findReached(indexId);
       for (const document of Object.values(all))
         assertNoErrors('index document', checkOnMarket(document, market, { severity: 'error', indexOf }));
       return all;
     },
     reachedBenchmark(id: string): BacktestPlan['documents'] {
-      if (documents.has(id)) return reached(id);
+      if (documents.has(id)) return findReached(id);
       throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${id} is not a defined index.`, { benchmark: id });
     },
     benchmarkOf(given: BacktestRequest['benchmark']): BenchmarkRef | null | undefined {

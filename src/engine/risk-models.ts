@@ -60,7 +60,7 @@ export interface ModelsDependencies {
 export function createModels({ market, calendars, engine, termsOf }: ModelsDependencies): EngineModels {
   const models = new Map<string, KeptModel>();
 
-  function required(modelId: string): KeptModel {
+  function requireModel(modelId: string): KeptModel {
     const model = models.get(modelId);
     if (model !== undefined) return model;
     const message = `No risk model ${modelId} was estimated or imported.`;
@@ -157,7 +157,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
         findings: problems.findings() as Api.RiskModel['findings'], // The contract declares the same findings.
       };
     },
-    stored: (modelId) => required(modelId).stored,
+    stored: (modelId) => requireModel(modelId).stored,
     unknown: (documents) =>
       [...listUsedModels(documents)].flatMap(([modelId, { indexId, path }]): Finding[] => {
         if (models.has(modelId)) return [];
@@ -167,9 +167,9 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
     planned(documents) {
       const used = [...listUsedModels(Object.values(documents)).keys()];
       if (used.length === 0) return {};
-      return { models: Object.fromEntries(used.map((modelId) => [modelId, required(modelId).planned])) };
+      return { models: Object.fromEntries(used.map((modelId) => [modelId, requireModel(modelId).planned])) };
     },
-    measuring: (modelId) => required(modelId).measuring,
+    measuring: (modelId) => requireModel(modelId).measuring,
     observedEndOf: (modelId) => models.get(modelId)?.planned.observed_end,
   };
 }

@@ -151,7 +151,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const path = getPath(request);
     const found = find(path);
     const call = openCall({ request, path, address }, found, isTrustedProxy);
-    const refuse = (failure: unknown) => refused(call, failure);
+    const refuse = (failure: unknown) => answerFailure(call, failure);
     const admitCounted = (principal: Principal) => {
       call.principal = principal;
       if (principal.keyId !== null) keyRates.take(principal.keyId);
@@ -181,7 +181,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       : succeed(call, reply);
   }
 
-  function refused(call: Call, failure: unknown): Answer | Promise<Answer> {
+  function answerFailure(call: Call, failure: unknown): Answer | Promise<Answer> {
     const isKey = isRefusedKey(failure, call.request.headers);
     const address = isKey ? (call.address() ?? '') : '';
     if (isKey) notes?.refusedKey({ address, requestId: call.requestId });

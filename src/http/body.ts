@@ -112,12 +112,12 @@ function checkType(headers: Headers): void {
   const type = headers.get('content-type');
   if (type === null) throw malformed('The body has no content type; application/json is required.');
   if (!JSON_TYPE.test(type.trim()))
-    throw malformed(`The body has the content type ${printable(type)}; application/json is required.`);
+    throw malformed(`The body has the content type ${formatPrintable(type)}; application/json is required.`);
 }
 
 const encodingRefusal = (encoding: string) =>
-  malformed(`The body has the content encoding ${printable(encoding)}; it must be sent plain.`);
-const printable = (text: string) => JSON.stringify(text.slice(0, 100));
+  malformed(`The body has the content encoding ${formatPrintable(encoding)}; it must be sent plain.`);
+const formatPrintable = (text: string) => JSON.stringify(text.slice(0, 100));
 const malformed = (message: string) => new Refusal('MALFORMED_REQUEST', message);
 
 /** @param upload limits of the route for larger bodies */

@@ -17,7 +17,7 @@ const AGAIN_MS = 500;
  * lost. The end of the work checks whether it still counts.
  */
 export function patientDocuments({ documents, clock, isOver }: PatientDocumentsOptions): DocumentStore {
-  async function waiting<T>(read: () => Promise<T>): Promise<T> {
+  async function readPatiently<T>(read: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await read();
@@ -30,11 +30,11 @@ export function patientDocuments({ documents, clock, isOver }: PatientDocumentsO
 
   return {
     ...documents,
-    get: (kind, id) => waiting(() => documents.get(kind, id)),
-    ids: (kind) => waiting(() => documents.ids(kind)),
-    lastNumber: (kind, owner) => waiting(() => documents.lastNumber(kind, owner)),
-    numbers: (kind, owner, query) => waiting(() => documents.numbers(kind, owner, query)),
-    revision: (kind) => waiting(() => documents.revision(kind)),
-    list: (kind, readBody) => waiting(() => documents.list(kind, readBody)),
+    get: (kind, id) => readPatiently(() => documents.get(kind, id)),
+    ids: (kind) => readPatiently(() => documents.ids(kind)),
+    lastNumber: (kind, owner) => readPatiently(() => documents.lastNumber(kind, owner)),
+    numbers: (kind, owner, query) => readPatiently(() => documents.numbers(kind, owner, query)),
+    revision: (kind) => readPatiently(() => documents.revision(kind)),
+    list: (kind, readBody) => readPatiently(() => documents.list(kind, readBody)),
   };
 }

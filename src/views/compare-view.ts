@@ -62,7 +62,7 @@ export function compareRuns(
     variant: columns.header.variant,
     currency: columns.header.currency,
   }));
-  const ofRuns = within(
+  const ofRuns = cutWindow(
     series.reduce((shared, { days }) => inBoth(shared, days), series[0]!.days),
     window,
   );
@@ -123,7 +123,7 @@ function spanText({ id, days }: ComparedLevels): string {
   return `${id} is from ${formatDay(days[0]!)} to ${formatDay(days.at(-1)!)}`;
 }
 
-function within(days: Int32Array, { start, end }: AskedWindow): Int32Array {
+function cutWindow(days: Int32Array, { start, end }: AskedWindow): Int32Array {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1;
   return from === 0 && to === days.length ? days : days.slice(from, Math.max(from, to));

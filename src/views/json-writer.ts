@@ -118,17 +118,17 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
   const encoder = new TextEncoder();
   text.begin((part) => sink.append(part));
 
-  const raw = (json: string): void => {
+  const writeRaw = (json: string): void => {
     if (!text.ascii(json)) text.bytes(encoder.encode(json));
   };
   return {
-    raw,
+    raw: writeRaw,
     mark() {
       text.flush();
       return sink.length;
     },
     token: text.bytes,
-    string: (value) => raw(JSON.stringify(value)),
+    string: (value) => writeRaw(JSON.stringify(value)),
     number(value) {
       if (!text.number(value)) throw notFinite(value);
     },
@@ -141,7 +141,7 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
     },
     value(value) {
       assertFinite(value);
-      raw(JSON.stringify(value));
+      writeRaw(JSON.stringify(value));
     },
     repeat(from, to) {
       text.flush();

@@ -127,11 +127,14 @@ function frontierOf({
   if (frontier === null) return null;
   const groupByName = (values: Float64Array, weights: Float64Array) =>
     listHeldValues(problem.identifiers, values, weights);
-  const held = ({ weights, ...point }: FrontierPortfolio) => ({ ...point, weights: groupByName(weights, weights) });
+  const nameWeights = ({ weights, ...point }: FrontierPortfolio) => ({
+    ...point,
+    weights: groupByName(weights, weights),
+  });
   const { points, tangency, pointOf } = frontier;
   return {
-    points: points.map(held),
-    tangency: tangency && { ...held(tangency), sharpe: tangency.sharpe },
+    points: points.map(nameWeights),
+    tangency: tangency && { ...nameWeights(tangency), sharpe: tangency.sharpe },
     resampled: resampled && {
       draws: resampled.draws,
       points: resampled.points.map(({ weights, spread, ...point }) => ({

@@ -52,11 +52,12 @@ export function toPreviewResponse(
   };
   if (resolved === null) return empty;
   const { sm, session, decision } = resolved;
-  const named = (columns: ArrayLike<number>): string[] => Array.from(columns, (column) => sm.identifiers[column]!);
+  const listIdentifiers = (columns: ArrayLike<number>): string[] =>
+    Array.from(columns, (column) => sm.identifiers[column]!);
   const steps = decision.waterfall.map(({ position, remaining, excluded, ruleId, ruleType }) => ({
     position,
     remaining,
-    excluded: named(excluded),
+    excluded: listIdentifiers(excluded),
     rule_id: ruleId,
     rule_type: ruleType,
   }));
@@ -66,7 +67,7 @@ export function toPreviewResponse(
   return {
     ...answer,
     assets: [...included, ...findExcludedRows(resolved)],
-    weights: Object.fromEntries(named(decision.columns).map((name, i) => [name, decision.weights[i]!])),
+    weights: Object.fromEntries(listIdentifiers(decision.columns).map((name, i) => [name, decision.weights[i]!])),
     total_weight: decision.weights.reduce((total, weight) => total + weight, 0),
     cap: decision.cap,
     cap_redistributed: decision.redistributed,

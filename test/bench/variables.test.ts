@@ -13,7 +13,7 @@ const run = (words: readonly string[], variables: Readonly<Record<string, string
     env: { ...process.env, ...variables },
   });
 
-test('every variable belongs to a bench that is there, and the page has its default', () => {
+test('every variable belongs to an existing bench, and the page states its default', () => {
   const benches = sources.filter((file) => file.endsWith('.bench.ts'));
   for (const [name, { of }] of DECLARED) {
     expect(page).toContain(`\`${name}\``);
@@ -40,7 +40,7 @@ test('a misspelt variable of a bench is reported with the nearest known one; var
   expect(unknownVariable({ START_TURNS: '3', PATH: '/bin', HOME: '/', TURNS: '1' })).toBeUndefined();
 });
 
-test('a wrong option, word, value or variable ends with 64 and says what is known', () => {
+test('a wrong option, word, value or variable exits with 64 and lists the accepted ones', () => {
   const [option, word, value, variable, folder] = [
     run(['--jsn']),
     run(['nothere']),
@@ -70,7 +70,7 @@ test('the middle of an even number is the mean of two', () => {
   expect(computeMedian([])).toBeNaN();
 });
 
-test('the clock of a process keeps what ended threads had, and follows the coarse time where that is ahead', () => {
+test('the clock of a process includes ended threads, and follows the coarse time if that is ahead', () => {
   const threads = new Map([
     ['1', 10.25],
     ['2', 3.5],

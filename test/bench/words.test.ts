@@ -19,7 +19,7 @@ test('the benches need at most 45 files', () => {
   ).toBeLessThanOrEqual(45);
 });
 
-test('every source that docs/decisions/fast-paths.md names is there', () => {
+test('every source named in docs/decisions/fast-paths.md exists', () => {
   const reasons = readFileSync('docs/decisions/fast-paths.md', 'utf8');
   const named = [...reasons.matchAll(/`([\w/-]+\.ts)`/g)].map(([, path]) => path!);
   expect(named.length).toBeGreaterThan(10);

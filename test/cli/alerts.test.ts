@@ -159,7 +159,7 @@ const WALKS: readonly (readonly [section: string, file: string, title: string])[
   ['Upgrade and rollback', 'test/cli/cluster/rolling-upgrade.test.ts', 'migrate'],
 ];
 
-test('procedures of the runbooks are walked through by tests', () => {
+test('every procedure of the runbooks has a test', () => {
   const page = readFileSync('data/guide/runbooks.md', 'utf8');
   for (const [section, file, title] of WALKS) {
     expect(page).toContain(`## ${section}\n`);

@@ -40,7 +40,7 @@ interface Written {
 }
 
 /** Runs the command on the log, as `GET /audit` returns its lines, and on its keys. */
-async function checked({ log = entries, sealed = seals, key = KEY }: Written, words: readonly string[] = []) {
+async function verifyAudit({ log = entries, sealed = seals, key = KEY }: Written, words: readonly string[] = []) {
   const folder = await newFolder();
   const { private_key: _, ...shown } = key as typeof KEY;
   const lines = [...log, ...sealed.map((seal) => ({ seal }))].map((line) => `${JSON.stringify(line)}\n`);
@@ -67,52 +67,56 @@ function hashedAgain(log: readonly AuditEntry[]): AuditEntry[] {
   });
 }
 
-test('a log as it was written holds, and says up to where it is signed', async () => {
+test('an unchanged log is valid, and its signed part is reported', async () => {
   const [last] = entries.slice(-1);
   const sound = `0 The hash chain is intact, signed up to entry 5: 5 entries, last hash ${last!.hash}.`;
-  expect(await checked({})).toBe(sound);
-  expect(await checked({}, ['--head', last!.hash])).toBe(sound);
+  expect(await verifyAudit({})).toBe(sound);
+  expect(await verifyAudit({}, ['--head', last!.hash])).toBe(sound);
 });
 
 test('each edited, removed, repeated or moved entry is named, and is still found once all is hashed again', async () => {
   for (const at of [0, 2, 4]) {
     const edited = entries.map((entry, i) => (i === at ? { ...entry, author: 'mallory' } : entry));
-    expect(await checked({ log: edited })).toBe(`1 Entry ${at + 1}: its hash does not match its content.`);
+    expect(await verifyAudit({ log: edited })).toBe(`1 Entry ${at + 1}: its hash does not match its content.`);
     const signed = at < 3 ? 3 : 5;
-    expect(await checked({ log: hashedAgain(edited) })).toBe(`1 Entry ${signed}: it differs from the signed entry.`);
+    expect(await verifyAudit({ log: hashedAgain(edited) })).toBe(
+      `1 Entry ${signed}: it differs from the signed entry.`,
+    );
     const removed = entries.toSpliced(at, 1);
     const reason = at === 4 ? 'it is missing: the log is signed up to entry 5' : `it has the number ${at + 2}`;
     const hint = at === 0 ? ' The file is an extract: verify the complete log, which contains its entries.' : '';
-    expect(await checked({ log: removed })).toBe(`1 Entry ${at + 1}: ${reason}.${hint}`);
-    expect(await checked({ log: hashedAgain(removed) })).toMatch(/^1 Entry [35]: /);
+    expect(await verifyAudit({ log: removed })).toBe(`1 Entry ${at + 1}: ${reason}.${hint}`);
+    expect(await verifyAudit({ log: hashedAgain(removed) })).toMatch(/^1 Entry [35]: /);
     const repeated = entries.toSpliced(at, 0, entries[at]!);
-    expect(await checked({ log: repeated })).toBe(`1 Entry ${at + 2}: it has the number ${at + 1}.`);
+    expect(await verifyAudit({ log: repeated })).toBe(`1 Entry ${at + 2}: it has the number ${at + 1}.`);
   }
   const moved = entries.toSpliced(1, 2, entries[2]!, entries[1]!);
-  expect(await checked({ log: moved })).toBe('1 Entry 2: it has the number 3.');
-  expect(await checked({ log: hashedAgain(moved) })).toBe('1 Entry 3: it differs from the signed entry.');
+  expect(await verifyAudit({ log: moved })).toBe('1 Entry 2: it has the number 3.');
+  expect(await verifyAudit({ log: hashedAgain(moved) })).toBe('1 Entry 3: it differs from the signed entry.');
 });
 
-test('another key, an edited signature and one that was taken away are found', async () => {
-  expect(await checked({ key: OTHER })).toBe(`1 Entry 3: in its seal, its key ${KEY.key_id} is unknown.`);
+test('another key, an edited signature and a removed one are found', async () => {
+  expect(await verifyAudit({ key: OTHER })).toBe(`1 Entry 3: in its seal, its key ${KEY.key_id} is unknown.`);
   const disguised = { ...OTHER, key_id: KEY.key_id };
-  expect(await checked({ key: disguised })).toMatch(/^1 Entry 3: in its seal, its signature does not match the key/);
+  expect(await verifyAudit({ key: disguised })).toMatch(
+    /^1 Entry 3: in its seal, its signature does not match the key/,
+  );
   const forged = seals.map((seal, i) => (i === 1 ? { ...seal, signature: seals[0]!.signature } : seal));
-  expect(await checked({ sealed: forged })).toMatch(/^1 Entry 5: in its seal, its signature/);
-  expect(await checked({ sealed: seals.slice(1) })).toBe('1 Entry 5: the previous seal is missing.');
+  expect(await verifyAudit({ sealed: forged })).toMatch(/^1 Entry 5: in its seal, its signature/);
+  expect(await verifyAudit({ sealed: seals.slice(1) })).toBe('1 Entry 5: the previous seal is missing.');
   // An entry without a signature could be replaced by any other.
-  expect(await checked({ sealed: seals.slice(0, 1) })).toBe('1 Entry 4: no signature covers it.');
-  expect(await checked({ sealed: [] })).toBe('1 Entry 1: no signature covers it.');
-  expect(await checked({ sealed: [] }, ['--head', entries.at(-1)!.hash])).toMatch(/^0 .*signed up to entry 0/);
+  expect(await verifyAudit({ sealed: seals.slice(0, 1) })).toBe('1 Entry 4: no signature covers it.');
+  expect(await verifyAudit({ sealed: [] })).toBe('1 Entry 1: no signature covers it.');
+  expect(await verifyAudit({ sealed: [] }, ['--head', entries.at(-1)!.hash])).toMatch(/^0 .*signed up to entry 0/);
 });
 
 test('a different last hash and missing files are reported', async () => {
-  expect(await checked({}, ['--head', 'f'.repeat(64)])).toMatch(/^1 Entry 6: it is missing/);
+  expect(await verifyAudit({}, ['--head', 'f'.repeat(64)])).toMatch(/^1 Entry 6: it is missing/);
   const missing = await runHere(['audit', '--check', join(await newFolder(), 'none')]);
   expect(missing).toMatchObject({ status: 64, err: expect.stringContaining('cannot be read: ENOENT') as string });
 });
 
-test('a log that cannot be read is refused with its first such entry, before a byte of it is out', async () => {
+test('an unreadable log is refused with its first unreadable entry, before any output', async () => {
   const home = await newFolder();
   const documents = createVersionedStore(await openDocumentStore({ folder: join(home, 'documents') }));
   for (const id of ['A', 'B', 'C']) await documents.transaction((tx) => tx.put('constraint-set', id, { id }));

@@ -54,12 +54,12 @@ describe('divisor calendars', () => {
 
   test('applies the corrections of the wanted confidence to the reference, within the wanted days', async () => {
     const corrections = join(folder, 'corrections.list');
-    const entry = (close: string[], open: string[], confidence: string) => ({ close, open, confidence });
+    const createEntry = (close: string[], open: string[], confidence: string) => ({ close, open, confidence });
     writeFileSync(
       corrections,
       JSON.stringify({
-        XNYS: [entry(['2025-01-01'], [], 'high'), entry(['2025-01-02'], [], 'check')],
-        XETR: [entry([], ['2025-01-02'], 'high')],
+        XNYS: [createEntry(['2025-01-01'], [], 'high'), createEntry(['2025-01-02'], [], 'check')],
+        XETR: [createEntry([], ['2025-01-02'], 'high')],
       }),
     );
     const high = await runHere(['calendars', 'check', folder, '--corrections', corrections]);
@@ -78,7 +78,7 @@ describe('divisor calendars', () => {
     expect(early.status).toBe(0);
   });
 
-  test('reports errors in its words and its files', async () => {
+  test('reports wrong arguments and unreadable files', async () => {
     expect(await runHere(['calendars', 'chck'])).toMatchObject({ status: 64 });
     expect(await runHere(['calendars', 'check', folder, '--from', '2025-02-30'])).toMatchObject({
       status: 64,

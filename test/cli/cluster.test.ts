@@ -23,12 +23,12 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
   return (await (await fetch(`${url}${path}`, init)).json()) as Json;
 }
 
-async function done(url: string, path: string, body: unknown, on = url): Promise<void> {
+async function runJob(url: string, path: string, body: unknown, on = url): Promise<void> {
   const { job_id: jobId } = await ask(url, 'POST', path, body);
-  expect(await ended(on, String(jobId))).toMatchObject({ status: 'succeeded' });
+  expect(await waitForJob(on, String(jobId))).toMatchObject({ status: 'succeeded' });
 }
 
-async function ended(url: string, jobId: string): Promise<Json> {
+async function waitForJob(url: string, jobId: string): Promise<Json> {
   for (;;) {
     const job = await ask(url, 'GET', `/jobs/${jobId}?wait=30`);
     if (job['status'] !== 'pending' && job['status'] !== 'running') return job;
@@ -36,10 +36,10 @@ async function ended(url: string, jobId: string): Promise<Json> {
 }
 
 /** Returns the views of one index from two services; the second one immediately reads the writes of the first. */
-async function shown(first: string, second: string): Promise<unknown> {
-  await done(first, '/data/synthetic', MARKET);
+async function readViews(first: string, second: string): Promise<unknown> {
+  await runJob(first, '/data/synthetic', MARKET);
   await ask(second, 'PUT', '/indices/EVEN', INDEX);
-  await done(first, '/analytics/EVEN/backtest', {}, second);
+  await runJob(first, '/analytics/EVEN/backtest', {}, second);
   return Promise.all([
     ask(first, 'GET', '/analytics/EVEN/levels'),
     ask(second, 'GET', '/analytics/EVEN/weights'),
@@ -83,7 +83,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
 
   test('that the guide starts compute what one does, and each front shows what another wrote', async () => {
     const embedded = await servingHere(await newFolder());
-    const expected = await shown(embedded.url, embedded.url);
+    const expected = await readViews(embedded.url, embedded.url);
     await embedded.stop();
     const lines = guideLines();
     expect(lines.map(({ verb }) => verb)).toEqual(['serve', 'serve', 'worker', 'worker', 'worker', 'worker']);
@@ -96,7 +96,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
         return start(await newFolder(), [...FLAGS, ...words], traced);
       }),
     );
-    expect(await shown(a!.url, b!.url)).toEqual(expected);
+    expect(await readViews(a!.url, b!.url)).toEqual(expected);
     expect(await end(a!, b!, worker!)).toEqual([0, 0, 0]);
     // One trace contains the request to a front and the job of the worker.
     const request = collector.spans.find(({ name }) => name === 'POST /analytics/{index_id}/backtest');

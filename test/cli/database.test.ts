@@ -18,7 +18,7 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
   return (await (await fetch(`${url}${path}`, init)).json()) as Record<string, unknown>;
 }
 
-async function done(url: string, path: string, body: unknown): Promise<void> {
+async function runJob(url: string, path: string, body: unknown): Promise<void> {
   let status = await ask(url, 'POST', path, body);
   while (status['status'] === 'pending' || status['status'] === 'running')
     status = await ask(url, 'GET', `/jobs/${String(status['job_id'])}?wait=30`);
@@ -27,9 +27,9 @@ async function done(url: string, path: string, body: unknown): Promise<void> {
 
 /** Creates levels of an index on a generated market of a service. */
 async function levelsMade(url: string): Promise<Record<string, unknown>> {
-  await done(url, '/data/synthetic', MARKET);
+  await runJob(url, '/data/synthetic', MARKET);
   await ask(url, 'PUT', '/indices/EVEN', INDEX);
-  await done(url, '/analytics/EVEN/backtest', {});
+  await runJob(url, '/analytics/EVEN/backtest', {});
   return ask(url, 'GET', '/analytics/EVEN/levels');
 }
 
@@ -52,9 +52,9 @@ const KEPT = [
 /** Creates the state that `KEPT` lists on a service that has created levels. */
 async function historyMade(url: string): Promise<void> {
   await ask(url, 'POST', '/analytics/EVEN/publish', {});
-  await done(url, '/data/stores/market/refresh', { until: '2024-07-05' });
+  await runJob(url, '/data/stores/market/refresh', { until: '2024-07-05' });
   await ask(url, 'PUT', '/indices/EVEN', { ...INDEX, name: 'Even again' });
-  await done(url, '/analytics/EVEN/backtest', { transaction_cost_bps: 5 });
+  await runJob(url, '/analytics/EVEN/backtest', { transaction_cost_bps: 5 });
 }
 
 async function historiesIn(url: string): Promise<string[]> {
@@ -117,12 +117,12 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     const embedded = await servingHere(home);
     const expected = await levelsMade(embedded.url);
     await historyMade(embedded.url);
-    const shown = async (url: string) => {
+    const readAnswers = async (url: string) => {
       const answers = [];
       for (const path of [...KEPT, '/audit', '/jobs']) answers.push(await ask(url, 'GET', path));
       return answers;
     };
-    const before = await shown(embedded.url);
+    const before = await readAnswers(embedded.url);
     for (const [i, answer] of before.entries()) expect(answer, KEPT[i]).not.toHaveProperty('error');
     const [newest, first] = (await ask(embedded.url, 'GET', '/analytics/EVEN/runs'))['runs'] as { run_id: string }[];
     const earlier = `/analytics/EVEN/levels?run_id=${first!.run_id}`;
@@ -131,24 +131,24 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(await runHere(['copy', '--from', home, '--to', own.url])).toMatchObject({ status: 0 });
     expect(await runHere(['copy', '--from', back, '--to', own.url])).toMatchObject({ status: 78 });
     const shared = await servingHere(home, [], { DATABASE_URL: own.url });
-    expect(await shown(shared.url)).toEqual(before);
-    await done(shared.url, '/analytics/EVEN/backtest', {}); // The job is queued after the copied jobs.
+    expect(await readAnswers(shared.url)).toEqual(before);
+    await runJob(shared.url, '/analytics/EVEN/backtest', {}); // The job is queued after the copied jobs.
     expect(((await ask(shared.url, 'GET', '/jobs'))['jobs'] as { job_id: string }[])[0]!.job_id).toBe('backtest:EVEN');
-    const after = await shown(shared.url);
+    const after = await readAnswers(shared.url);
     await shared.stop();
     expect(await runHere(['copy', '--to', back], { DATABASE_URL: own.url })).toMatchObject({ status: 0 });
     for (const folder of ['artifacts', 'stores'])
       await cp(`${home}/${folder}`, `${back}/${folder}`, { recursive: true });
     const again = await servingHere(back);
-    expect(await shown(again.url)).toEqual(after);
+    expect(await readAnswers(again.url)).toEqual(after);
     expect(await ask(again.url, 'GET', earlier)).toMatchObject({ levels: expected['levels'] });
-    await done(again.url, '/analytics/EVEN/runs/diff', { from: first!.run_id, to: newest!.run_id });
+    await runJob(again.url, '/analytics/EVEN/runs/diff', { from: first!.run_id, to: newest!.run_id });
     await again.stop();
     expect((await runHere(['verify', '--home', back])).status).toBe(0);
     await own.drop();
   });
 
-  test('is looked at by the commands of a home', async () => {
+  test('is readable by the commands for a home', async () => {
     const home = await temporaryFolder();
     const environment = { DATABASE_URL: place.url, DIVISOR_HOME: home };
     expect(await runHere(['keys', 'create', '--name', 'ci'], environment)).toMatchObject({ status: 0 });

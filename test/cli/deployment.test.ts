@@ -38,7 +38,7 @@ test('its health check distinguishes a service that answers from one that does n
   await rm(home, { recursive: true });
 });
 
-test('the unit starts again what ended by itself, and not what wants a person', () => {
+test('the unit restarts a process that crashed, and not one that needs an operator', () => {
   expect([settingOf('Restart'), settingOf('RestartPreventExitStatus')]).toEqual([
     'always',
     `64 ${EXIT_TEMPORARY} ${EXIT_CONFIGURATION}`,
@@ -59,7 +59,7 @@ test('the unit starts again what ended by itself, and not what wants a person', 
   );
 });
 
-test('the unit of a worker waits for the database and the place of results, and is as walled in', () => {
+test('the unit of a worker waits for the database and the place of results, and has the same isolation', () => {
   expect(settingOf('RestartPreventExitStatus', workerUnit)).toBe(`64 ${EXIT_CONFIGURATION}`);
   expect(settingOf('ExecStart', workerUnit)).toBe(settingOf('ExecStart')!.replace(' serve', ' worker'));
   expect(settingOf('StateDirectory', workerUnit)).toBe('divisor-worker');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { newestChange } from '#cli/documentation-files.js';
 
-test('a folder changed when the newest file anywhere in it did; what is missing never changed', async () => {
+test('a folder has the change time of its newest file at any depth; an absent one has none', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-newest-'));
   try {
     const files = { 'api.js': 1000, 'routes/old.js': 500, 'routes/deep/new.js': 3000 };

@@ -46,7 +46,7 @@ const { items } = JSON.parse(readFileSync('data/deploy/kubernetes.json', 'utf8')
   readonly items: readonly Item[];
 };
 const compose = readFileSync('data/deploy/compose.yaml', 'utf8');
-const item = (kind: string, name: string): Item =>
+const createItem = (kind: string, name: string): Item =>
   items.find((each) => each.kind === kind && each.metadata.name === name)!;
 const pods = items.flatMap(({ spec }) => (spec?.template === undefined ? [] : [spec.template]));
 const containers = pods.flatMap(({ spec }) => spec.containers);
@@ -102,7 +102,7 @@ const services = Object.fromEntries(
     }),
 );
 
-test('of Compose name what is there, and start again in any order after a restart of the machine', () => {
+test('of Compose refer to existing parts, and restart in any order after a reboot', () => {
   const topLevel = (name: string) => [
     ...new RegExp(`^${name}: \\{(.*)\\}$`, 'm').exec(compose)![1]!.matchAll(/(\w+): \{/g),
   ];
@@ -137,7 +137,7 @@ test('of Compose listen only on this machine, without privileges and with a read
   expect(ports).toEqual(['127.0.0.1:8081:8080', '127.0.0.1:8082:8080']);
 });
 
-test('of Compose end by themselves where the database is not there yet, as their restart wants', async () => {
+test('of Compose exit while the database is unavailable, as their restart policy requires', async () => {
   const home = join(tmpdir(), 'divisor-never-opened');
   const places = { DATABASE_URL: 'postgres://divisor@127.0.0.1:1/divisor', DIVISOR_ARTIFACTS: 'file:///nowhere' };
   for (const verb of ['migrate', 'serve', 'worker']) {
@@ -147,32 +147,32 @@ test('of Compose end by themselves where the database is not there yet, as their
   await rm(home, { recursive: true, force: true });
 });
 
-test('of Kubernetes name what is there: labels, volumes, ports, configurations', () => {
+test('of Kubernetes refer to existing labels, volumes, ports and configurations', () => {
   for (const { metadata, spec } of pods) {
     const volumes = (spec.volumes ?? []).map(({ name }) => name);
     for (const container of spec.containers) {
       for (const { name } of container.volumeMounts ?? []) expect(volumes).toContain(name);
       for (const from of container.envFrom)
         for (const [kind, { name }] of Object.entries(from))
-          expect(item(kind === 'secretRef' ? 'Secret' : 'ConfigMap', name)).toBeDefined();
+          expect(createItem(kind === 'secretRef' ? 'Secret' : 'ConfigMap', name)).toBeDefined();
     }
     expect(metadata.labels).toMatchObject({ app: 'divisor' });
     const account = spec.serviceAccountName;
-    if (account !== undefined) expect(item('ServiceAccount', account)).toBeDefined();
+    if (account !== undefined) expect(createItem('ServiceAccount', account)).toBeDefined();
   }
   for (const name of ['divisor-front', 'divisor-worker']) {
-    const { spec } = item('Deployment', name);
+    const { spec } = createItem('Deployment', name);
     expect(spec?.['selector']).toEqual({ matchLabels: spec?.template?.metadata.labels });
   }
-  const front = item('Deployment', 'divisor-front').spec!.template!.metadata.labels;
-  expect(item('Service', 'divisor').spec).toMatchObject({ selector: front, ports: [{ targetPort: 'http' }] });
-  expect(item('PodDisruptionBudget', 'divisor-front').spec).toMatchObject({ selector: { matchLabels: front } });
+  const front = createItem('Deployment', 'divisor-front').spec!.template!.metadata.labels;
+  expect(createItem('Service', 'divisor').spec).toMatchObject({ selector: front, ports: [{ targetPort: 'http' }] });
+  expect(createItem('PodDisruptionBudget', 'divisor-front').spec).toMatchObject({ selector: { matchLabels: front } });
 });
 
 test('of Kubernetes request the health of both roles, and let a stop complete', () => {
   const paths = Object.values(API).map(({ path }) => path as string);
   for (const name of ['divisor-front', 'divisor-worker']) {
-    const { spec } = item('Deployment', name).spec!.template!;
+    const { spec } = createItem('Deployment', name).spec!.template!;
     expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(25);
     for (const { readinessProbe, livenessProbe, ports, args } of spec.containers) {
       expect(readinessProbe!.httpGet).toEqual({ path: '/health/ready', port: ports![0]!.name });
@@ -191,9 +191,9 @@ test('of Kubernetes write nowhere but on volumes, as the user of the image', () 
       expect(securityContext).toMatchObject({ readOnlyRootFilesystem: true, allowPrivilegeEscalation: false });
       const folders = volumeMounts.map(({ mountPath }) => mountPath);
       expect(folders).toEqual(expect.arrayContaining(['/tmp', '/var/lib/divisor']));
-      expect(item('ConfigMap', 'divisor').data!['DIVISOR_HOME']).toMatch(/^\/var\/lib\/divisor\//);
+      expect(createItem('ConfigMap', 'divisor').data!['DIVISOR_HOME']).toMatch(/^\/var\/lib\/divisor\//);
       for (const secret of ['divisor', 'divisor-migrate']) {
-        const { DATABASE_URL: url } = item('Secret', secret).stringData!;
+        const { DATABASE_URL: url } = createItem('Secret', secret).stringData!;
         expect(folders).toContain(/sslrootcert=([^&]+)\/[^/]+$/.exec(url!)![1]);
       }
     }
@@ -207,7 +207,7 @@ test('of Kubernetes give the role that owns the tables to the migration alone', 
       .flatMap(({ envFrom }) => envFrom.flatMap((from) => from['secretRef']?.name ?? []));
   expect(['migrate', 'serve', 'worker'].map(secretsOf)).toEqual([['divisor-migrate'], ['divisor'], ['divisor']]);
   const roles = ['divisor-migrate', 'divisor'].map(
-    (name) => new URL(item('Secret', name).stringData!['DATABASE_URL']!).username,
+    (name) => new URL(createItem('Secret', name).stringData!['DATABASE_URL']!).username,
   );
   expect(roles).toEqual(['owner', 'app']);
   expect(readFileSync('data/guide/operate.md', 'utf8')).toContain(
@@ -216,11 +216,11 @@ test('of Kubernetes give the role that owns the tables to the migration alone', 
 });
 
 test('of Kubernetes scale workers by metrics of every process, of which the largest counts', () => {
-  const { scaleTargetRef, metrics } = item('HorizontalPodAutoscaler', 'divisor-worker').spec as unknown as {
+  const { scaleTargetRef, metrics } = createItem('HorizontalPodAutoscaler', 'divisor-worker').spec as unknown as {
     scaleTargetRef: { kind: string; name: string };
     metrics: { external: { metric: { name: string; selector: { matchLabels: Record<string, string> } } } }[];
   };
-  expect(item(scaleTargetRef.kind, scaleTargetRef.name).spec).not.toHaveProperty('replicas');
+  expect(createItem(scaleTargetRef.kind, scaleTargetRef.name).spec).not.toHaveProperty('replicas');
   const told = readFileSync('src/http/metrics.ts', 'utf8');
   const adapter = readFileSync('data/deploy/prometheus-adapter.yaml', 'utf8');
   expect(metrics).toHaveLength(2);

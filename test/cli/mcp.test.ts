@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../store/temporary-folder.js';
-import { DIVISOR, finished, servingHere } from './process.js';
+import { DIVISOR, runToEnd, servingHere } from './process.js';
 
 const [command, ...words] = DIVISOR;
 
@@ -21,7 +21,7 @@ test('an agent reaches the tools of a service by standard input and output', asy
   await client.close();
 });
 
-test('an address where nothing answers is said before an agent sends anything', async () => {
-  const { status, err } = await finished(['mcp', '--url', 'http://127.0.0.1:1']);
+test('an unavailable address is reported before an agent sends a message', async () => {
+  const { status, err } = await runToEnd(['mcp', '--url', 'http://127.0.0.1:1']);
   expect([status, err]).toEqual([69, expect.stringContaining('Start one with')]);
 });

@@ -20,7 +20,7 @@ async function serviceOf(listener: RequestListener): Promise<string> {
 
 const impatient: typeof fetch = (address, options) => sendRequest(new URL(String(address)), options!, 30);
 
-test('a write arrives with its method, headers and body, and its answer as it is', async () => {
+test('a write passes method, headers and body, and returns the answer unchanged', async () => {
   const url = await serviceOf((request, response) => {
     let text = '';
     request.setEncoding('utf8').on('data', (part: string) => (text += part));
@@ -42,16 +42,16 @@ test('a write arrives with its method, headers and body, and its answer as it is
   expect(await (await ask(null)).text()).toBe('PUT|0|application/json|k|');
 });
 
-test('an answer that does not come in time is late, not absent, and the command says how to look', async () => {
+test('a late answer is reported as late with the command that checks it', async () => {
   const url = await serviceOf(() => undefined);
   const client = createDivisorClient({ url, fetch: impatient });
-  const late = () => client.call('syncData', { body: {} } as never);
-  await expect(late()).rejects.toThrow(LateAnswerError);
+  const callSync = () => client.call('syncData', { body: {} } as never);
+  await expect(callSync()).rejects.toThrow(LateAnswerError);
   const messages: string[] = [];
   const { write } = process.stderr;
   process.stderr.write = (text: string | Uint8Array) => messages.push(String(text)) > 0;
   try {
-    expect(await runWithService({ url }, {}, late as never)).toBe(74);
+    expect(await runWithService({ url }, {}, callSync as never)).toBe(74);
   } finally {
     process.stderr.write = write;
   }

@@ -96,7 +96,7 @@ function caught(stream: NodeJS.WriteStream): { text(): string; release(): void }
 }
 
 /** Runs the command to its end in a separate process. @param input its standard input; left open by default */
-export async function finished(
+export async function runToEnd(
   words: readonly string[],
   environment: Record<string, string> = {},
   input?: string,

@@ -6,21 +6,21 @@ import { temporaryFolder } from '../store/temporary-folder.js';
 import { runHere } from './process.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
-const bars = (date: string, names: readonly string[], close = 10) =>
+const formatBars = (date: string, names: readonly string[], close = 10) =>
   names.map((name) => `${date},${name},${close}\n`).join('');
 
-test('a nightly refresh of a home takes nothing before it has decided, and a split whole', async () => {
+test('a nightly refresh of a home stores nothing before its decision, and a split completely', async () => {
   const folder = await temporaryFolder();
   const [home, table] = [join(folder, 'home'), join(folder, 'daily', 'market.csv')];
   const divisor = (...words: readonly string[]) =>
     runHere([...words, '--home', home, '--data-roots', folder, '--json']);
-  const refreshed = async (...words: readonly string[]) => {
+  const runRefresh = async (...words: readonly string[]) => {
     const { status, out, err } = await divisor('refresh', 'daily', ...words);
     const last = out === '' ? {} : (JSON.parse(out.trim().split('\n').at(-1)!) as { result?: RefreshReport });
     return { status, err, result: last.result };
   };
   await mkdir(join(folder, 'daily'));
-  const before = `date,identifier,CLOSE\n${bars('2024-01-02', NAMES)}${bars('2024-01-03', NAMES, 12)}${bars('2024-01-04', NAMES, 11)}`;
+  const before = `date,identifier,CLOSE\n${formatBars('2024-01-02', NAMES)}${formatBars('2024-01-03', NAMES, 12)}${formatBars('2024-01-04', NAMES, 11)}`;
   await writeFile(table, before);
   const imported = await divisor(
     'import',
@@ -34,13 +34,13 @@ test('a nightly refresh of a home takes nothing before it has decided, and a spl
   expect([imported.status, imported.err]).toEqual([0, expect.any(String)]);
 
   const nightly = ['--fail-on', 'PARTIAL_DATE,HISTORY_CHANGED'];
-  await writeFile(table, `${before}${bars('2024-01-05', ['A', 'B'])}`);
+  await writeFile(table, `${before}${formatBars('2024-01-05', ['A', 'B'])}`);
   for (let night = 0; night < 2; night++)
-    expect(await refreshed(...nightly)).toMatchObject({
+    expect(await runRefresh(...nightly)).toMatchObject({
       status: 3,
       err: expect.stringContaining('PARTIAL_DATE market[2024-01-05]') as string,
     });
-  expect((await refreshed('--dry-run')).result).toMatchObject({ dates_added: 1, rows_added: 2 });
+  expect((await runRefresh('--dry-run')).result).toMatchObject({ dates_added: 1, rows_added: 2 });
 
   // A is split 2 for 1 on the next day; the closes of the other securities continue.
   const [, ...rows] = before.trim().split('\n');
@@ -51,11 +51,11 @@ test('a nightly refresh of a home takes nothing before it has decided, and a spl
   const header = 'date,identifier,CLOSE\n';
   await writeFile(
     table,
-    `${header}${restated.join('')}${bars('2024-01-05', ['B', 'C', 'D'])}${bars('2024-01-05', ['A'], 5)}`,
+    `${header}${restated.join('')}${formatBars('2024-01-05', ['B', 'C', 'D'])}${formatBars('2024-01-05', ['A'], 5)}`,
   );
-  expect(await refreshed(...nightly)).toMatchObject({
+  expect(await runRefresh(...nightly)).toMatchObject({
     status: 0,
     result: { rows_added: 4, rows_changed: 3, split_restatements: [{ identifier: 'A', ratio: 2, date: '2024-01-05' }] },
   });
-  expect((await refreshed(...nightly)).result).toMatchObject({ rows_added: 0, rows_changed: 0, findings: [] });
+  expect((await runRefresh(...nightly)).result).toMatchObject({ rows_added: 0, rows_changed: 0, findings: [] });
 });

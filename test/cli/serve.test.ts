@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ErrorEnvelope } from '#contract/common.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
-import { finished, runHere, serving, servingHere, type Listening, type Run } from './process.js';
+import { runToEnd, runHere, serving, servingHere, type Listening, type Run } from './process.js';
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
@@ -32,7 +32,7 @@ function sentenceOf(err: string): string | undefined {
 const codeOf = async (response: Response) => ErrorEnvelope.parse(await response.json()).error.code;
 
 /** Sends a signal, and waits until the service reports that it accepts no more requests. */
-async function stopped({ url, child }: Listening, signal: 'SIGTERM' | 'SIGINT'): Promise<Response> {
+async function sendStop({ url, child }: Listening, signal: 'SIGTERM' | 'SIGINT'): Promise<Response> {
   expect((await fetch(`${url}/health/ready`)).status).toBe(200);
   child.kill(signal);
   let ready: Response;
@@ -56,7 +56,7 @@ test('the service says one line on standard output, keeps its log apart, is unre
   const { url, out, err, ended } = run;
   expect((await fetch(`${url}/health`)).status).toBe(200);
   expect((await fetch(`${url}/changelog`)).headers.get('x-engine-version')).toBe(VERSION);
-  const ready = await stopped(run, 'SIGINT');
+  const ready = await sendStop(run, 'SIGINT');
   expect([ready.status, await codeOf(ready), ready.headers.get('retry-after')]).toEqual([503, 'DRAINING', '5']);
   expect((await fetch(`${url}/health/live`)).status).toBe(200);
   expect(await ended).toBe(0);
@@ -77,7 +77,7 @@ test('made before the service starts, a key lets it listen anywhere; neither it 
   const url = run.url.replace('0.0.0.0', '127.0.0.1');
   expect([await statusOf(url), await statusOf(url, key)]).toEqual([401, 200]);
   await fetch(`${url}/things?key=${key}`, { headers: { 'x-api-key': key, 'x-request-id': key } });
-  const ready = await stopped({ ...run, url }, 'SIGTERM');
+  const ready = await sendStop({ ...run, url }, 'SIGTERM');
   expect([ready.status, await codeOf(ready)]).toEqual([503, 'DRAINING']);
   expect((await fetch(`${url}/health/live`)).status).toBe(200);
   expect(await run.ended).toBe(0);
@@ -87,7 +87,7 @@ test('made before the service starts, a key lets it listen anywhere; neither it 
 
 test('without a key the service refuses to listen beyond loopback', async () => {
   const home = await newFolder();
-  const { status, out, err } = await finished(['serve', '--home', home, '--port', '0', '--host', '0.0.0.0']);
+  const { status, out, err } = await runToEnd(['serve', '--home', home, '--port', '0', '--host', '0.0.0.0']);
   expect([status, out]).toEqual([78, '']);
   expect(sentenceOf(err)).toContain('Without an API key the service listens on loopback only, not on 0.0.0.0');
 });
@@ -140,7 +140,7 @@ describe('keys', () => {
   });
 });
 
-test('a key of the environment needs no home that knows it; an error nobody caught ends the process with 70 and is in the log', async () => {
+test('a key from the environment is not stored in a home; an uncaught error exits with 70 and is logged', async () => {
   const { out } = await runHere(['keys', 'create', '--stateless', '--name', 'ci', '--scopes', 'read']);
   const [key = '', entry = ''] = out.trim().split('\n');
   const preload = Buffer.from(`process.on('SIGUSR2', () => { Promise.reject(new Error('nobody caught this')); });`);

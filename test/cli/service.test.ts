@@ -72,46 +72,46 @@ test('the conformity check finds what does not conform', () => {
   ).toBeGreaterThan(0);
 });
 
-test('the document is served with a strong etag, and not again to who holds it', async () => {
+test('the document has a strong etag, and a client that has it receives 304', async () => {
   const first = await ask('/openapi.json');
   const etag = first.headers.get('etag') ?? '';
   expect(etag).toMatch(/^"[0-9a-f]{64}(-br|-gzip)?"$/);
   expect((await ask('/openapi.json', { headers: { 'if-none-match': etag } })).status).toBe(304);
 });
 
-test('every place that names the version names the same', async () => {
-  const version = async (path: string, read: (body: never) => unknown) =>
+test('the version is the same wherever it is stated', async () => {
+  const readVersion = async (path: string, read: (body: never) => unknown) =>
     read((await (await ask(path)).json()) as never);
   const { version: declared } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   const versions = [
-    await version('/health', (body: { version: string }) => body.version),
-    await version('/changelog', (body: { version: string }) => body.version),
-    await version('/openapi.json', (body: { info: { version: string } }) => body.info.version),
+    await readVersion('/health', (body: { version: string }) => body.version),
+    await readVersion('/changelog', (body: { version: string }) => body.version),
+    await readVersion('/openapi.json', (body: { info: { version: string } }) => body.info.version),
     (await ask('/health/live')).headers.get('x-engine-version'),
     /divisor_build_info\{version="([^"]+)",commit="[0-9a-f]*"\} 1/.exec(await (await ask('/metrics')).text())?.[1],
   ];
   expect(versions).toEqual(versions.map(() => declared));
 });
 
-test('since leaves later releases only, and what is not released yet always', async () => {
+test('since selects later releases and always the unreleased changes', async () => {
   interface Changelog {
     readonly version: string;
     readonly entries: readonly { readonly version: string; readonly date: string | null }[];
   }
-  const since = async (query: string) => (await (await ask(`/changelog${query}`)).json()) as Changelog;
-  const all = await since('');
+  const readChangelog = async (query: string) => (await (await ask(`/changelog${query}`)).json()) as Changelog;
+  const all = await readChangelog('');
   expect(all.entries.find(({ version }) => version === 'Unreleased')?.date).toBeNull();
   const releases = all.entries.filter(({ version }) => version !== 'Unreleased');
   for (const { version } of releases)
     expect(compareVersions(parseVersion(version)!, parseVersion(all.version)!)).toBeLessThanOrEqual(0);
-  expect((await since('?since=0.0.0')).entries).toEqual(all.entries);
+  expect((await readChangelog('?since=0.0.0')).entries).toEqual(all.entries);
   for (const later of [all.version, '99.0.0'])
-    expect((await since(`?since=${later}`)).entries).toEqual(
+    expect((await readChangelog(`?since=${later}`)).entries).toEqual(
       all.entries.filter(({ version }) => version === 'Unreleased'),
     );
 });
 
-test('metrics count what was asked', async () => {
+test('metrics count requests', async () => {
   await ask('/health/live');
   const text = await (await ask('/metrics')).text();
   expect(text).toMatch(/divisor_http_request_seconds_count\{operation="getLiveness",status="200"\} [1-9]/);

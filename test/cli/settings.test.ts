@@ -8,24 +8,24 @@ import { UsageError } from '#cli/usage-error.js';
 import { removePasswords } from '#cli/log.js';
 import { StartRefusal } from '#store/start-refusal.js';
 
-const row = (argv: string[], environment: Record<string, string>, name: string) =>
+const createRow = (argv: string[], environment: Record<string, string>, name: string) =>
   readSettings(argv, environment).rows.find((found) => found.name === name);
 
 test('a flag goes over the environment, and the environment over the default', () => {
-  expect(row([], {}, 'port')).toMatchObject({ value: '8080', source: 'default' });
-  expect(row([], { PORT: '81' }, 'port')).toMatchObject({ value: '81', source: 'PORT' });
-  expect(row(['--port', '82'], { PORT: '81' }, 'port')).toMatchObject({ value: '82', source: '--port' });
-  expect(row(['--port=83'], {}, 'port')).toMatchObject({ value: '83' });
-  expect(row([], { PORT: '' }, 'port')).toMatchObject({ source: 'default' });
+  expect(createRow([], {}, 'port')).toMatchObject({ value: '8080', source: 'default' });
+  expect(createRow([], { PORT: '81' }, 'port')).toMatchObject({ value: '81', source: 'PORT' });
+  expect(createRow(['--port', '82'], { PORT: '81' }, 'port')).toMatchObject({ value: '82', source: '--port' });
+  expect(createRow(['--port=83'], {}, 'port')).toMatchObject({ value: '83' });
+  expect(createRow([], { PORT: '' }, 'port')).toMatchObject({ source: 'default' });
 });
 
 test('an address of an object store and its region may be those of all services of AWS; those of S3 go over them', () => {
   const all = { AWS_ENDPOINT_URL: 'http://all:1', AWS_DEFAULT_REGION: 'eu-north-1' };
-  expect(row([], all, 'awsEndpoint')).toMatchObject({ value: 'http://all:1', source: 'AWS_ENDPOINT_URL' });
-  expect(row([], all, 'awsRegion')).toMatchObject({ value: 'eu-north-1', source: 'AWS_DEFAULT_REGION' });
+  expect(createRow([], all, 'awsEndpoint')).toMatchObject({ value: 'http://all:1', source: 'AWS_ENDPOINT_URL' });
+  expect(createRow([], all, 'awsRegion')).toMatchObject({ value: 'eu-north-1', source: 'AWS_DEFAULT_REGION' });
   const own = { ...all, AWS_ENDPOINT_URL_S3: 'http://s3:1', AWS_REGION: 'eu-west-1' };
-  expect(row([], own, 'awsEndpoint')).toMatchObject({ value: 'http://s3:1', source: 'AWS_ENDPOINT_URL_S3' });
-  expect(row([], own, 'awsRegion')).toMatchObject({ value: 'eu-west-1', source: 'AWS_REGION' });
+  expect(createRow([], own, 'awsEndpoint')).toMatchObject({ value: 'http://s3:1', source: 'AWS_ENDPOINT_URL_S3' });
+  expect(createRow([], own, 'awsRegion')).toMatchObject({ value: 'eu-west-1', source: 'AWS_REGION' });
 });
 
 test.each([
@@ -48,15 +48,15 @@ test('lists and paths are read into what the service uses', () => {
   ]);
 });
 
-test('where data may come from is shown as it is in force: the home, never the working folder, and this machine while the service listens there only', () => {
+test('allowed sources are shown as they apply: the home, never the working folder, and this machine while the service listens only on it', () => {
   const { settings, rows } = readSettings(['--home', '/srv/x'], {});
   expect([settings.dataRoots, settings.databaseHosts]).toEqual([['/srv/x'], ['localhost', '127.0.0.1', '::1']]);
   expect(rows.find(({ name }) => name === 'dataRoots')).toMatchObject({
     value: '/srv/x',
     source: 'default',
   });
-  expect(row(['--host', '0.0.0.0'], {}, 'databaseHosts')).toMatchObject({ value: 'none', source: 'default' });
-  expect(row(['--host', '0.0.0.0', '--database-hosts', 'db1'], {}, 'databaseHosts')).toMatchObject({
+  expect(createRow(['--host', '0.0.0.0'], {}, 'databaseHosts')).toMatchObject({ value: 'none', source: 'default' });
+  expect(createRow(['--host', '0.0.0.0', '--database-hosts', 'db1'], {}, 'databaseHosts')).toMatchObject({
     value: 'db1',
     source: '--database-hosts',
   });
@@ -143,7 +143,7 @@ test('no setting that may hold a secret is repeated, and an address is shown wit
     expect(say).not.toThrow(/hidden/);
   }
   for (const password of ['a@b:c', 'a"b', 'a\\b'])
-    expect(row(['--database', `postgres://app:${password}@h/db?sslmode=require`], {}, 'database')).toMatchObject({
+    expect(createRow(['--database', `postgres://app:${password}@h/db?sslmode=require`], {}, 'database')).toMatchObject({
       value: 'postgres://app:***@h/db?sslmode=require',
     });
 });
@@ -170,32 +170,32 @@ test('a flag that is misspelt is answered with the one that is meant', async () 
 });
 
 test('a setting without effect is reported with its requirement; its default and effective settings are not', () => {
-  const told = (words: string[], variables = {}) => readSettings(words, variables).ineffective;
-  expect(told(['--migrate', 'on', '--lease', '20', '--cache-mb', '100', '--cache', '/c'])).toEqual([
+  const listIneffective = (words: string[], variables = {}) => readSettings(words, variables).ineffective;
+  expect(listIneffective(['--migrate', 'on', '--lease', '20', '--cache-mb', '100', '--cache', '/c'])).toEqual([
     '--cache has no effect without --artifacts s3://...',
     '--cache-mb has no effect without --artifacts s3://...',
     '--lease has no effect without --database',
     '--migrate has no effect without --database',
   ]);
-  expect(told([], { DIVISOR_LEASE: '20' })).toEqual(['DIVISOR_LEASE has no effect without --database']);
-  expect(told(['--lease', '10', '--migrate', 'off'])).toEqual([]);
+  expect(listIneffective([], { DIVISOR_LEASE: '20' })).toEqual(['DIVISOR_LEASE has no effect without --database']);
+  expect(listIneffective(['--lease', '10', '--migrate', 'off'])).toEqual([]);
   const database = 'postgres://u:p@127.0.0.1:5432/d';
-  expect(told(['--database', database, '--lease', '20', '--artifacts', 's3://bucket/a', '--cache-mb', '100'])).toEqual(
-    [],
-  );
-  expect(told(['--database', database, '--artifacts', 'file:///mnt', '--cache-mb', '100'])).toHaveLength(1);
+  expect(
+    listIneffective(['--database', database, '--lease', '20', '--artifacts', 's3://bucket/a', '--cache-mb', '100']),
+  ).toEqual([]);
+  expect(listIneffective(['--database', database, '--artifacts', 'file:///mnt', '--cache-mb', '100'])).toHaveLength(1);
 });
 
 test('the help states the range of a number and the values of a choice', () => {
-  const line = (flag: string) =>
+  const findLine = (flag: string) =>
     settingsHelp()
       .split('\n')
       .find((text) => text.trimStart().startsWith(`${flag} `));
-  expect(line('--workers')).toMatch(/From 1 to 256\.$/);
-  expect(line('--port')).toMatch(/From 0 to 65535\.$/);
-  expect(line('--migrate')).toMatch(/One of on, off\.$/);
-  expect(line('--numerics')).toMatch(/One of auto, native, wasm, tensorflow, reference\.$/);
-  expect(line('--home')).not.toMatch(/From|One of/);
+  expect(findLine('--workers')).toMatch(/From 1 to 256\.$/);
+  expect(findLine('--port')).toMatch(/From 0 to 65535\.$/);
+  expect(findLine('--migrate')).toMatch(/One of on, off\.$/);
+  expect(findLine('--numerics')).toMatch(/One of auto, native, wasm, tensorflow, reference\.$/);
+  expect(findLine('--home')).not.toMatch(/From|One of/);
 });
 
 test('the help lists every flag and variable', () => {

@@ -8,7 +8,7 @@ afterEach(() => {
 });
 
 /** Returns the requests that started and the exit status of the process, after signals at the given milliseconds. */
-function after(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM'])[]) {
+function stopAfter(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM'])[]) {
   const statuses: unknown[] = [];
   vi.spyOn(process, 'exit').mockImplementation(((status: number) => void statuses.push(status)) as typeof process.exit);
   const started: string[] = [];
@@ -26,15 +26,15 @@ function after(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM'])[])
 }
 
 test('the first signal asks for the stop', () => {
-  expect(after([5, 'SIGTERM'])).toEqual({ started: ['SIGTERM'], statuses: [] });
+  expect(stopAfter([5, 'SIGTERM'])).toEqual({ started: ['SIGTERM'], statuses: [] });
 });
 
 test('the same Ctrl-C, from the terminal and from npm, is one request', () => {
-  expect(after([5, 'SIGINT'], [40, 'SIGINT'])).toEqual({ started: ['SIGINT'], statuses: [] });
+  expect(stopAfter([5, 'SIGINT'], [40, 'SIGINT'])).toEqual({ started: ['SIGINT'], statuses: [] });
 });
 
 test('a second request does not wait for the first', () => {
-  expect(after([5, 'SIGINT'], [1500, 'SIGINT'])).toEqual({ started: ['SIGINT'], statuses: [130] });
+  expect(stopAfter([5, 'SIGINT'], [1500, 'SIGINT'])).toEqual({ started: ['SIGINT'], statuses: [130] });
   ignore();
-  expect(after([5, 'SIGINT'], [1500, 'SIGTERM'])).toEqual({ started: ['SIGINT'], statuses: [143] });
+  expect(stopAfter([5, 'SIGINT'], [1500, 'SIGTERM'])).toEqual({ started: ['SIGINT'], statuses: [143] });
 });

@@ -7,7 +7,7 @@ import { json } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { serving } from './process.js';
 
-test('a stop ends long polls and streams of events with an answer, and gives the running job back', async () => {
+test('a stop answers long polls and event streams, and releases the running job', async () => {
   const home = await mkdtemp(join(tmpdir(), 'stop-'));
   const run = await serving(home, ['--drain-ms', '0']);
   try {

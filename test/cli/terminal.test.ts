@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { duration, step, table, right, type Screen } from '#cli/terminal.js';
 
 /** A terminal that keeps the visible part of its last line, and a clock. */
-function terminal(columns = 200) {
+function createTerminal(columns = 200) {
   let line = '';
   let now = 0;
   const screen: Screen = {
@@ -17,7 +17,7 @@ function terminal(columns = 200) {
 
 describe('a step on a terminal', () => {
   test('shows how far it is, its rate since it began to move, and the time left at that rate', () => {
-    const { screen, shown, at, now } = terminal();
+    const { screen, shown, at, now } = createTerminal();
     const { progress, done } = step(screen, 'sweep', now);
     at(30);
     progress(0, 'waiting for a worker');
@@ -34,8 +34,8 @@ describe('a step on a terminal', () => {
     expect(shown()).toMatch(/^sweep +145\.0 s {2}written$/);
   });
 
-  test('shows the time that an answer takes, where nothing says how far it is', () => {
-    const { screen, shown, at, now } = terminal();
+  test('shows the elapsed time of an answer without progress', () => {
+    const { screen, shown, at, now } = createTerminal();
     const { waited } = step(screen, 'import', now);
     at(12);
     waited();
@@ -43,14 +43,14 @@ describe('a step on a terminal', () => {
   });
 
   test('never says 100 % before the end, nor a rate before there is one', () => {
-    const { screen, shown, now } = terminal();
+    const { screen, shown, now } = createTerminal();
     const { progress } = step(screen, 'sweep', now);
     progress(0.999, 'nearly');
     expect(shown()).toMatch(/99 % {2}nearly$/);
   });
 
   test('stays on one line of a narrow terminal', () => {
-    const { screen, shown, now } = terminal(60);
+    const { screen, shown, now } = createTerminal(60);
     step(screen, 'sweep', now).progress(0.5, 'a message that is much longer than the rest of the line');
     expect(shown().length).toBeLessThan(60);
   });

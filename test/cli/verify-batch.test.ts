@@ -16,16 +16,17 @@ const results = accounts.map((account, at) => solveOutcome(common, account, `acc
 
 async function verified(sent: readonly unknown[] | string, found: readonly unknown[]) {
   const folder = await temporaryFolder();
-  const plain = (_: string, value: unknown): unknown =>
+  const toPlain = (_: string, value: unknown): unknown =>
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value;
-  await writeFile(join(folder, 'common.json'), JSON.stringify({ ...common, as_of: AS_OF }, plain));
-  const lines = (values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
+  await writeFile(join(folder, 'common.json'), JSON.stringify({ ...common, as_of: AS_OF }, toPlain));
+  const formatLines = (values: readonly unknown[]): string =>
+    values.map((value) => `${JSON.stringify(value)}\n`).join('');
   const [first, second] = [
     join(folder, typeof sent === 'string' ? 'lots.csv' : 'accounts.ndjson'),
     join(folder, 'results.ndjson'),
   ];
-  await writeFile(first, typeof sent === 'string' ? sent : `{"parent":"P","risk_model":"M"}\n${lines(sent)}`);
-  await writeFile(second, lines(found));
+  await writeFile(first, typeof sent === 'string' ? sent : `{"parent":"P","risk_model":"M"}\n${formatLines(sent)}`);
+  await writeFile(second, formatLines(found));
   const { status, out } = await runHere(['verify-batch', first, second, join(folder, 'common.json')]);
   return [status, out];
 }
@@ -56,7 +57,7 @@ describe('divisor verify-batch', () => {
     expect(out).toContain('two: the account has no result\n2 results verified, 2 wrong');
   });
 
-  test('ignores the second of two accounts with one id, which is refused', async () => {
+  test('ignores the refused second account of a duplicate id', async () => {
     const refused = { account_id: 'one', status: 'refused', findings: [] };
     const [status, out] = await verified([...accounts, { ...accounts[0], cash: 5 }], [...results, refused]);
     expect([status, out]).toEqual([0, '3 results verified, 0 wrong, 1 account refused\n']);
@@ -72,7 +73,7 @@ describe('divisor verify-batch', () => {
     ]);
   });
 
-  test('refuses a file that is no common data in one sentence', async () => {
+  test('refuses a file without common data in one sentence', async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, 'common.json'), '{"as_of":"2024-01-02"}');
     const { status, err } = await runHere(['verify-batch', 'a.ndjson', 'b.ndjson', join(folder, 'common.json')]);

@@ -1,4 +1,4 @@
-import { documented, pascal } from './python-types.js';
+import { documented, formatPascal } from './python-types.js';
 
 /** Returns the Python source of the error codes: an exception for each, so that a program can catch specific ones. */
 export function pythonErrors(codes: Readonly<Record<string, { readonly help: string }>>): string {
@@ -23,4 +23,4 @@ ${names.join('')}}
 `;
 }
 
-const nameOf = (code: string) => pascal(code.toLowerCase());
+const nameOf = (code: string) => formatPascal(code.toLowerCase());

@@ -43,7 +43,7 @@ function tablesIn(value: unknown, place: string): [place: string, rows: number][
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 describe.skipIf(!hasPandas)('with pandas', () => {
-  test('loads it for the first frame, not before', async () => {
+  test('loads pandas at the first frame, not before', async () => {
     const script = `
 import sys
 from divisor import Divisor
@@ -54,7 +54,7 @@ print(before, "pandas" in sys.modules)`;
     expect(out, err).toBe('False True\n');
   });
 
-  test('reports why a frame cannot be sent before it sends it, and adjusted closes that nothing reads', async () => {
+  test('reports an invalid frame before sending it, and adjusted closes that are not read', async () => {
     const said = await outputOf(`
 import pandas, warnings
 d = Divisor()

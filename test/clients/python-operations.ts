@@ -6,7 +6,7 @@ import { findOneLine, shapeOf } from './shapes.js';
 /** Returns the Python source of a contract's operations: a method for each, with its arguments and its return type. */
 export function pythonOperations(document: OpenApiDocument): string {
   const methods = operationsOf(document).flatMap((operation) => [
-    method(operation, document.components.schemas),
+    formatMethod(operation, document.components.schemas),
     ...contentMethod(operation),
   ]);
   return `# Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
@@ -96,9 +96,9 @@ function bodyType(schema: JsonSchema): string {
   return body.kind === 'object' && body.fields.length === 0 ? 'Mapping[str, Any]' : typeText(body, '', NAMING);
 }
 
-function method(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): string {
+function formatMethod(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): string {
   const { type, wrap } = answerOf(operation, schemas);
-  return written(operation, { name: snake(operation.operationId), extra: [], type, wrap });
+  return writeMethod(operation, { name: snake(operation.operationId), extra: [], type, wrap });
 }
 
 interface Answered {
@@ -141,7 +141,7 @@ function contentMethod(operation: Operation): string[] {
     description: 'What is wanted instead of JSON.',
   };
   return [
-    written(operation, {
+    writeMethod(operation, {
       name: `${snake(operation.operationId)}_content`,
       extra: [media],
       type: 'bytes',
@@ -155,7 +155,7 @@ interface Method extends Answered {
   readonly extra: readonly Argument[];
 }
 
-function written(operation: Operation, { name, extra, type, wrap }: Method): string {
+function writeMethod(operation: Operation, { name, extra, type, wrap }: Method): string {
   const own = argumentsOf(operation);
   const all = [...own.filter(({ isRequired }) => isRequired), ...extra, ...own.filter(({ isRequired }) => !isRequired)];
   const signature = all.map((each, i) => {

@@ -40,15 +40,15 @@ test.skipIf(!isPythonHere)('every module is Python as 3.9 reads it', async () =>
 });
 
 test.skipIf(!hasMypy)('its types hold, strictly, for the oldest Python that mypy knows of ours', () => {
-  const checked = (version: string) => {
+  const checkTypes = (version: string) => {
     const words = ['--strict', '--python-version', version, '--cache-dir', join(folder, 'mypy')];
     return spawnSync('mypy', [...words, '--config-file', 'pyproject.toml', 'divisor'], {
       cwd: CLIENTS,
       encoding: 'utf8',
     });
   };
-  const oldest = checked('3.9');
-  const { status, stdout } = oldest.stderr.includes('is not supported') ? checked('3.10') : oldest;
+  const oldest = checkTypes('3.9');
+  const { status, stdout } = oldest.stderr.includes('is not supported') ? checkTypes('3.10') : oldest;
   expect(status, stdout).toBe(0);
 });
 

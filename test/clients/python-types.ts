@@ -7,7 +7,7 @@ export function pythonTypes({ components, paths }: OpenApiDocument): string {
   const response = listAnsweredSchemas(components.schemas, paths);
   const names = new Set(Object.keys(components.schemas));
   const declared = Object.entries(components.schemas).map(([name, schema]) =>
-    declaration(name, schema, { date: response.has(name) ? 'str' : 'Date', names }),
+    formatDeclaration(name, schema, { date: response.has(name) ? 'str' : 'Date', names }),
   );
   return `# Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
 """Types of everything the service takes and answers, as JSON carries it."""
@@ -52,7 +52,7 @@ function listAnsweredSchemas(
 }
 
 /** Returns the declaration of a schema and of the unnamed objects inside it. */
-function declaration(
+function formatDeclaration(
   name: string,
   schema: JsonSchema,
   { date, names }: { readonly date: Naming['date']; readonly names: ReadonlySet<string> },
@@ -82,7 +82,7 @@ function declaration(
 /** Names an object inside another one by its position, and by its kind if it has one. */
 function nameInside(fields: readonly Field[], place: string, taken: ReadonlySet<string>): string {
   const kind = fields.find(({ name, shape }) => name === 'kind' && shape.kind === 'literal')?.shape;
-  const name = kind?.kind === 'literal' ? `${place}${pascal(String(kind.values[0]))}` : place;
+  const name = kind?.kind === 'literal' ? `${place}${formatPascal(String(kind.values[0]))}` : place;
   let free = name;
   for (let i = 2; taken.has(free); i++) free = `${name}${i}`;
   return free;
@@ -106,15 +106,15 @@ function formatTypedDict(
   const required = fields.filter(({ isRequired }) => isRequired);
   const optional = fields.filter(({ isRequired }) => !isRequired);
   const head = description === undefined ? '' : `    """${documented(description)}"""\n\n`;
-  const body = (members: readonly Field[]) => members.map((field) => member(field, name, naming)).join('');
-  if (optional.length === 0) return `class ${name}(t.TypedDict):\n${head}${body(required) || '    pass\n'}\n`;
-  if (required.length === 0) return `class ${name}(t.TypedDict, total=False):\n${head}${body(optional)}\n`;
-  return `class _${name}(t.TypedDict):\n${body(required)}\n\nclass ${name}(_${name}, total=False):\n${head}${body(optional)}\n`;
+  const formatBody = (members: readonly Field[]) => members.map((field) => formatMember(field, name, naming)).join('');
+  if (optional.length === 0) return `class ${name}(t.TypedDict):\n${head}${formatBody(required) || '    pass\n'}\n`;
+  if (required.length === 0) return `class ${name}(t.TypedDict, total=False):\n${head}${formatBody(optional)}\n`;
+  return `class _${name}(t.TypedDict):\n${formatBody(required)}\n\nclass ${name}(_${name}, total=False):\n${head}${formatBody(optional)}\n`;
 }
 
-function member({ name, shape, description }: Field, owner: string, naming: Naming): string {
+function formatMember({ name, shape, description }: Field, owner: string, naming: Naming): string {
   const comment = description === undefined ? '' : `    #: ${description}\n`;
-  return `${comment}    ${name}: ${typeText(shape, `${owner}${pascal(name)}`, naming)}\n`;
+  return `${comment}    ${name}: ${typeText(shape, `${owner}${formatPascal(name)}`, naming)}\n`;
 }
 
 /**
@@ -122,19 +122,19 @@ function member({ name, shape, description }: Field, owner: string, naming: Nami
  * members.
  */
 function functionalTypedDict(name: string, fields: readonly Field[], naming: Naming): string {
-  const dictionary = (of: string, members: readonly Field[], ending: string) =>
+  const formatDictionary = (of: string, members: readonly Field[], ending: string) =>
     `${of} = t.TypedDict("${of}", {\n${members
       .map(
         (field) =>
-          `    "${field.name}": ${typeText(field.shape, `${name}${pascal(field.name)}`, { ...naming, prefix: '"' })},\n`,
+          `    "${field.name}": ${typeText(field.shape, `${name}${formatPascal(field.name)}`, { ...naming, prefix: '"' })},\n`,
       )
       .join('')}}${ending})\n\n`;
   const required = fields.filter(({ isRequired }) => isRequired);
   const optional = fields.filter(({ isRequired }) => !isRequired);
-  if (optional.length === 0) return dictionary(name, required, '');
-  if (required.length === 0) return dictionary(name, optional, ', total=False');
+  if (optional.length === 0) return formatDictionary(name, required, '');
+  if (required.length === 0) return formatDictionary(name, optional, ', total=False');
   const parts = [`_${name}`, `_${name}Optional`] as const;
-  return `${dictionary(parts[0], required, '')}\n${dictionary(parts[1], optional, ', total=False')}\nclass ${name}(${parts.join(', ')}):\n    pass\n\n`;
+  return `${formatDictionary(parts[0], required, '')}\n${formatDictionary(parts[1], optional, ', total=False')}\nclass ${name}(${parts.join(', ')}):\n    pass\n\n`;
 }
 
 const PLAIN: Readonly<Record<Plain, string>> = {
@@ -148,10 +148,10 @@ const PLAIN: Readonly<Record<Plain, string>> = {
 
 /** Returns a type as Python source. With the prefix `"`, names are quoted, because they may be declared later. */
 export function typeText(shape: Shape, place: string, naming: Naming): string {
-  const named = (name: string) => (naming.prefix === '"' ? `"${name}"` : `${naming.prefix}${name}`);
+  const formatTypeName = (name: string) => (naming.prefix === '"' ? `"${name}"` : `${naming.prefix}${name}`);
   switch (shape.kind) {
     case 'name':
-      return named(shape.name);
+      return formatTypeName(shape.name);
     case 'literal':
       return `${naming.typing}Literal[${shape.values.map((value) => JSON.stringify(value)).join(', ')}]`;
     case 'union':
@@ -163,7 +163,7 @@ export function typeText(shape: Shape, place: string, naming: Naming): string {
     case 'object':
       return shape.fields.length === 0
         ? `${naming.typing}Dict[str, ${naming.typing}Any]`
-        : named(naming.nameOf(shape.fields, place));
+        : formatTypeName(naming.nameOf(shape.fields, place));
     case 'plain':
       return shape.format === 'date' && naming.date === 'Date'
         ? dateText(naming.prefix)
@@ -181,7 +181,7 @@ function unionText(members: readonly string[], typing: Naming['typing']): string
   return others.length === members.length ? whole : `${typing}Optional[${whole}]`;
 }
 
-export const pascal = (name: string) =>
+export const formatPascal = (name: string) =>
   name.replaceAll(/(?:^|[_-])(\w)/g, (_, letter: string) => letter.toUpperCase()).replaceAll(/\W/g, '');
 
 /** Escapes text for a string with triple quotes. */

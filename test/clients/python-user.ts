@@ -132,13 +132,13 @@ export async function pythonUser(): Promise<PythonUser> {
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
   await service.job('/analytics/PY/backtest', { transaction_cost_bps: 5 });
-  const python = (words: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
+  const startPython = (words: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
     runPython(words, folder, { DIVISOR_URL: service.url, ...environment });
   const scripts = openScripts(folder, { DIVISOR_URL: service.url });
   return {
     service,
     folder,
-    python,
+    python: startPython,
     run: scripts.run,
     async outputOf(script) {
       const { status, out, err } = await scripts.run(

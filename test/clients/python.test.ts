@@ -129,7 +129,7 @@ except DivisorError as refused:
     expect(output).toEqual(['VALIDATION_FAILED', 422, ['base_date', 'name'], true]);
   });
 
-  test('raises the error of a failed job, and nobody at the address as such', async () => {
+  test('raises the error of a failed job, and an unavailable service as such', async () => {
     const output = await outputOf(`
 codes = []
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
@@ -291,7 +291,7 @@ print(json.dumps([given, job.status["status"]]))`);
     expect(output).toEqual([[true, true], 'succeeded']);
   });
 
-  test('a body that is too large is called that', async () => {
+  test('a body that is too large is reported as too large', async () => {
     const output = await outputOf(`
 try:
     d.import_tables("Large", {"market": {"index": [], "columns": ["identifier"], "data": [["A" * (1 << 26)]]}})

@@ -15,7 +15,7 @@ import { findOneLine, shapeOf, type Field, type Plain, type Shape } from './shap
  */
 export function typescriptSource(document: OpenApiDocument): string {
   const operations = operationsOf(document);
-  const schemas = Object.entries(document.components.schemas).map(([name, schema]) => declaration(name, schema));
+  const schemas = Object.entries(document.components.schemas).map(([name, schema]) => formatDeclaration(name, schema));
   const signatures = operations.map(
     (operation) =>
       `${comment(findOneLine(operation.summary), '  ')}  ${operation.operationId}: {\n    request: ${requestType(operation)};\n    answer: ${answerType(operation)};\n${formatUnchangedMember(operation)}  };\n`,
@@ -36,7 +36,7 @@ ${table.join('')}};
 `;
 }
 
-function declaration(name: string, schema: JsonSchema): string {
+function formatDeclaration(name: string, schema: JsonSchema): string {
   const head = comment(findOneLine(schema['description']), '');
   const type = typeOf(shapeOf(schema), '');
   return Object.keys(schema['properties'] ?? {}).length > 0
@@ -53,7 +53,7 @@ function typeOf(shape: Shape, indent: string): string {
     case 'name':
       return shape.name;
     case 'literal':
-      return shape.values.map(literal).join(' | ');
+      return shape.values.map(formatLiteral).join(' | ');
     case 'union':
       return [...new Set(shape.members.map((member) => typeOf(member, indent)))].join(' | ');
     case 'list':
@@ -75,7 +75,7 @@ const PLAIN: Readonly<Record<Plain, string>> = {
   null: 'null',
   any: 'unknown',
 };
-const literal = (value: unknown) =>
+const formatLiteral = (value: unknown) =>
   typeof value === 'string' && !value.includes("'") ? `'${value}'` : JSON.stringify(value);
 const bracketed = (type: string) => (type.includes(' | ') || type.startsWith('readonly ') ? `(${type})` : type);
 

@@ -159,7 +159,7 @@ describe('against a running service', () => {
     expect([(failed as DivisorError).code, (failed as DivisorError).status]).toEqual(['RISK_INSUFFICIENT_DATA', null]);
   });
 
-  test('a wait that is given up leaves the job alone', async () => {
+  test('an aborted wait does not cancel the job', async () => {
     const job = await client.call('startBacktest', { params: { index_id: 'CLIENT' } });
     const aborted = new AbortController();
     aborted.abort(new Error('enough'));
@@ -177,8 +177,8 @@ test('a missing server is distinguished from a refusal', async () => {
 });
 
 test('an answer of another server is distinguished from one of the service', async () => {
-  const page: typeof fetch = () => Promise.resolve(new Response('<h1>Not here</h1>', { status: 404 }));
-  const failure = await failureOf(createDivisorClient({ url: 'http://elsewhere', fetch: page }).call('getHealth'));
+  const readPage: typeof fetch = () => Promise.resolve(new Response('<h1>Not here</h1>', { status: 404 }));
+  const failure = await failureOf(createDivisorClient({ url: 'http://elsewhere', fetch: readPage }).call('getHealth'));
   expect(failure).toBeInstanceOf(UnreachableError);
   expect((failure as Error).message).toContain('answered 404');
 });

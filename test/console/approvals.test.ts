@@ -2,7 +2,14 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Approval, PublishedLog } from '#clients/typescript/divisor.js';
 import { issueKey } from '#services/operations/keys.js';
-import { definition, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
+import {
+  createDefinition,
+  familyOn,
+  fileOf,
+  performed,
+  putSchedule,
+  SESSIONS,
+} from '../services/daily-plans/family.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
 import { eventually, follow, slowDown, WAIT_MS } from './desk.js';
@@ -50,7 +57,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await service?.close();
   });
 
-  const put = (name: string) => ask('PUT', '/indices/CORE', definition('CORE', 'EqualWeight', { name }));
+  const put = (name: string) => ask('PUT', '/indices/CORE', createDefinition('CORE', 'EqualWeight', { name }));
   const stateOf = async (id: number) => (await ask<Approval>('GET', `/approvals/${id}`)).body.state;
 
   test('lists a request, shows its changes, and approves it with a comment', async () => {
@@ -76,7 +83,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     const refusal = await service.ask(
       'PUT',
       '/indices/CORE',
-      definition('CORE', 'EqualWeight', { name: 'Other' }),
+      createDefinition('CORE', 'EqualWeight', { name: 'Other' }),
       ben,
     );
     expect(refusal.status).toBe(409);
@@ -103,7 +110,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     expect(await Promise.all([3, 4].map(stateOf))).toEqual(['rejected', 'rejected']);
   });
 
-  test('a price is overridden in a form once a second person agrees, and the versions of the data say why', async () => {
+  test('a price is overridden in a form after a second approval, and the versions of the data show the reason', async () => {
     const date = SESSIONS[3]!;
     await page.goto(`${service.url()}/console/data/stores/vendor?tab=overrides&security=AA&date=${date}`);
     await page.getByText('The close is', { exact: false }).waitFor();
@@ -133,7 +140,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
   });
 
   /** Opens the request that a refusal names. */
-  async function opened({ status, body }: { readonly status: number; readonly body: unknown }) {
+  async function openRequest({ status, body }: { readonly status: number; readonly body: unknown }) {
     const { error } = body as { readonly error: { readonly code: string; readonly detail: { approval_id: number } } };
     expect([status, error.code]).toEqual([409, 'APPROVAL_REQUIRED']);
     const id = error.detail.approval_id;
@@ -146,7 +153,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await service.finished('backtest:CORE', ada);
     const { body } = await ask<PublishedLog>('GET', '/analytics/CORE/published');
     const level = body.entries.at(-1)!.price!.toFixed(4); // Later closes differ by rounding only.
-    const panel = await opened(
+    const panel = await openRequest(
       await ask('POST', '/analytics/CORE/publish', { restate: true, reason: 'The price was wrong' }),
     );
     await panel.getByText(new RegExp(`bps on ${SESSIONS[3]}$`)).waitFor();
@@ -161,7 +168,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
       changes: { rebalance: { frequency: 'quarterly' } },
     };
     const { body: stored } = await ask('GET', '/indices/CORE');
-    const amended = await opened(await ask('PUT', '/indices/CORE', { ...stored, amendments: [amendment] }));
+    const amended = await openRequest(await ask('PUT', '/indices/CORE', { ...stored, amendments: [amendment] }));
     await amended.getByText('Effective from').waitFor();
     await amended.getByRole('row', { name: 'Rebalance, Frequency monthly quarterly' }).waitFor();
     const [session] = SESSIONS.slice(10);
@@ -169,7 +176,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await folder.write(fileOf(session!, (own, security) => (security === 'AA' ? own * 10 : own)));
     expect((await performed(asAda, session!)).state).toBe('blocked');
     const waiver = { check: 'moves', index_id: 'EVEN', reason: 'The price of the exchange' };
-    const waived = await opened(await ask('POST', `/schedules/close/days/${session}/waivers`, waiver));
+    const waived = await openRequest(await ask('POST', `/schedules/close/days/${session}/waivers`, waiver));
     await waived.getByText('Unexplained moves').waitFor();
     const finding = waived.getByRole('list', { name: 'Findings' }).getByRole('listitem');
     await finding.getByRole('link', { name: 'EVEN' }).waitFor();

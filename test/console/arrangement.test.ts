@@ -31,7 +31,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
   });
   afterAll(() => desk?.close());
 
-  const titles = () => desk.page.getByRole('grid', { name: 'constituents of CORE' }).getByRole('columnheader');
+  const createTitles = () => desk.page.getByRole('grid', { name: 'constituents of CORE' }).getByRole('columnheader');
 
   test('columns are hidden, moved, pinned and resized, and stay so after a reload', async () => {
     const { page, service } = desk;
@@ -43,24 +43,25 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.getByRole('button', { name: 'Move Sector left' }).click();
     await page.keyboard.press('Escape');
     const order = ['Weight', 'Sector', 'Security', 'Decided', 'Drift'];
-    const shown = async () => (await titles().allTextContents()).map((text) => text.replace(/[↑↓]/, '')).slice(0, 5);
-    await eventually(shown).toEqual(order);
+    const listTitles = async () =>
+      (await createTitles().allTextContents()).map((text) => text.replace(/[↑↓]/, '')).slice(0, 5);
+    await eventually(listTitles).toEqual(order);
     // The title has the focus, and Shift with an arrow widens its column.
-    const sector = titles().filter({ hasText: 'Sector' });
-    const width = async () => (await sector.boundingBox())!.width;
-    const before = await width();
+    const sector = createTitles().filter({ hasText: 'Sector' });
+    const readWidth = async () => (await sector.boundingBox())!.width;
+    const before = await readWidth();
     await sector.getByRole('button').focus();
     await page.keyboard.press('Shift+ArrowRight');
-    await eventually(width).toBeCloseTo(before + 16, 0);
+    await eventually(readWidth).toBeCloseTo(before + 16, 0);
     const edge = (await sector.boundingBox())!;
     await page.mouse.move(edge.x + edge.width - 3, edge.y + 10);
     await page.mouse.down();
     await page.mouse.move(edge.x + edge.width + 37, edge.y + 10, { steps: 4 });
     await page.mouse.up();
-    await eventually(width).toBeCloseTo(before + 56, 0);
+    await eventually(readWidth).toBeCloseTo(before + 56, 0);
     await page.goto(service.url() + address);
-    await eventually(shown).toEqual(order);
-    await eventually(width).toBeCloseTo(before + 56, 0);
+    await eventually(listTitles).toEqual(order);
+    await eventually(readWidth).toBeCloseTo(before + 56, 0);
   });
 
   test('rows are grouped with the sums of their weights, and a group is folded by Enter', async () => {
@@ -201,12 +202,12 @@ describe.skipIf('why' in tried)('an arranged console', () => {
       return at('2021-12-31') / at('2020-12-31') - 1;
     };
     const [core, broad] = [await earned('CORE'), await earned('BROAD')];
-    const text = (value: number) => `${value < 0 ? '\u2212' : '+'}${Math.abs(100 * value).toFixed(2)}`;
+    const formatText = (value: number) => `${value < 0 ? '\u2212' : '+'}${Math.abs(100 * value).toFixed(2)}`;
     const row = table.getByRole('row', { name: /Benchmark BROAD/ });
-    await eventually(() => row.textContent()).toContain(`${text(broad)}%`);
+    await eventually(() => row.textContent()).toContain(`${formatText(broad)}%`);
     // Differences are relative to the benchmark, as in the figures of the page.
     const own = table.getByRole('row', { name: /CORE, total return/ });
-    expect(await own.textContent()).toContain(`${text(core - broad)} pp`);
+    expect(await own.textContent()).toContain(`${formatText(core - broad)} pp`);
     await page.getByLabel('Relative to').selectOption({ label: 'Relative to Benchmark BROAD, total return' });
     await page.getByRole('application', { name: /^Level relative to Benchmark BROAD/ }).waitFor();
     const ratio = page.getByRole('figure').filter({ hasText: /CORE, total return \/ Benchmark/ });

@@ -63,7 +63,7 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
 
   test('submits a table of accounts with defaults, after its findings, and shows the lots of an account', async () => {
     const [a, b] = world.common.identifiers as [string, string];
-    const table = (column: string) =>
+    const formatTable = (column: string) =>
       [
         `account_id,identifier,shares,cost,acquired,cash,${column}`,
         `C1,${a},20,30,2023-05-01,5000,`,
@@ -76,7 +76,7 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
         .setInputFiles({ name: 'accounts.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
     await page.goto(`${world.service.url()}/console/batches`);
     await page.getByText('New batch').click();
-    await choose(table('exclude'));
+    await choose(formatTable('exclude'));
     await page.getByText('2 accounts').waitFor();
     await page.getByLabel('Parent index').selectOption('CORE');
     await page.getByLabel('Risk model').selectOption('factors');
@@ -85,7 +85,7 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
     await page.getByLabel('Id of the batch').fill('from-console');
     await page.getByRole('button', { name: 'Start the batch' }).click();
     await page.getByText('unknown column exclude').first().waitFor();
-    await choose(table('exclusions'));
+    await choose(formatTable('exclusions'));
     await page.getByRole('button', { name: 'Start the batch' }).click();
     await page.waitForURL('**/console/batches/from-console');
     await page.getByText('C2', { exact: true }).first().click();

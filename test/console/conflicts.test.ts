@@ -21,7 +21,7 @@ test('a field is shown with its earlier value, the value of each editor, and the
   expect(listChangedFields({ base, mine: same, theirs: same })).toEqual([]);
 });
 
-test('a list whose rows are others is one field, and a part of it no other', () => {
+test('a list with other rows is one field, and none of its parts is another', () => {
   const mine = { ...base, pipeline: { ...base.pipeline, selection: [topN(20)] } };
   const theirs = { ...base, pipeline: { ...base.pipeline, selection: [history, topN(30)] } };
   expect(Object.keys(fieldsOf(mine, theirs))).toEqual(['pipeline.selection']);
@@ -31,14 +31,14 @@ test('a list whose rows are others is one field, and a part of it no other', () 
   expect(Object.keys(fieldsOf(mine, base))).toEqual(['pipeline.selection[0].params.count']);
 });
 
-test('what only one changed is kept; what both changed waits for a choice', () => {
+test('a field changed by one editor is kept; a field changed by both needs a choice', () => {
   const { tags: _, ...withoutTags } = base;
   const mine: JsonObject = { ...withoutTags, name: 'Mine', base_value: 500 };
   const theirs = { ...base, base_value: 700, pipeline: { ...base.pipeline, cap: 0.05 } };
   const fields = listChangedFields({ base, mine, theirs });
-  const chosen = (side: Side) => resolve(theirs, fields, new Map([['base_value', side]]));
+  const resolveFor = (side: Side) => resolve(theirs, fields, new Map([['base_value', side]]));
   expect(resolve(theirs, fields, new Map())).toBeNull();
   const both = { name: 'Mine', pipeline: { ...base.pipeline, cap: 0.05 } };
-  expect(chosen('mine')).toEqual({ ...both, base_value: 500 });
-  expect(chosen('theirs')).toEqual({ ...both, base_value: 700 });
+  expect(resolveFor('mine')).toEqual({ ...both, base_value: 500 });
+  expect(resolveFor('theirs')).toEqual({ ...both, base_value: 700 });
 });

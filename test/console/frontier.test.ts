@@ -10,7 +10,7 @@ const point = (aversion: number | null) => ({
 });
 const frontier = { points: [point(null), point(4)], tangency: { ...point(6), sharpe: 1 } };
 
-test('a point of a frontier is optimised for by its risk aversion, the first by the least variance', () => {
+test('a point of a frontier is optimised by its risk aversion, the first by minimum variance', () => {
   const chosen = [null, '2', 'tangency', '3'].map((named) => chosenPoint(frontier, named)?.point);
   expect(chosen).toEqual([frontier.points[0], frontier.points[1], frontier.tangency, undefined]);
   expect(termsOfPoint(chosen[0]!, { costs: { linear_bps: 5 } })).toEqual({

@@ -117,7 +117,7 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByRole('complementary', { name: `close, ${second}` }).waitFor();
   });
 
-  test('says which indices a day holds back, and why', async () => {
+  test('shows which indices a day blocks, and why', async () => {
     await page.goto(`${service.url()}/console/schedules/close?day=${second}`);
     const panel = page.getByRole('complementary', { name: `close, ${second}` });
     await panel.getByText('blocked', { exact: true }).first().waitFor();
@@ -153,21 +153,25 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByText('must be a time of day, HH:MM, as 18:30').first().waitFor();
     const focused = () => page.evaluate('document.activeElement.innerText');
     await eventually(focused).toContain('must be a time of day'); // The disabled button had the focus.
-    await page.getByLabel('Begins at *').fill('18:15');
+    // The reason has the label of the field, and leads to it.
+    await page.getByText('Begins at must be a time of day').first().waitFor();
+    await page.getByRole('button', { name: 'Go to Begins at' }).click();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText('18:15');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.waitForURL('**/console/schedules/evening');
     await page.getByText('Run → Check → Publish → Write files').waitFor();
-    const stored = async () => (await service.ask<Schedule>('GET', '/schedules/evening')).body;
-    expect(await stored()).toMatchObject({ name: 'Evening', at: '18:15', enabled: false, calendar: 'XNYS' });
+    const readSchedule = async () => (await service.ask<Schedule>('GET', '/schedules/evening')).body;
+    expect(await readSchedule()).toMatchObject({ name: 'Evening', at: '18:15', enabled: false, calendar: 'XNYS' });
     const errors = { materiality_bps: 5, correction_window: 10 };
-    expect((await stored()).steps.find(({ type }) => type === 'publish')).toMatchObject({ errors });
+    expect((await readSchedule()).steps.find(({ type }) => type === 'publish')).toMatchObject({ errors });
     const checks = [{ check: 'moves', severity: 'block', limit: 0.3 }];
-    expect((await stored()).steps.find(({ type }) => type === 'checks')).toMatchObject({ checks });
-    expect((await stored()).steps.at(-1)).toMatchObject({ type: 'export', files: [{ table: 'closing' }] });
+    expect((await readSchedule()).steps.find(({ type }) => type === 'checks')).toMatchObject({ checks });
+    expect((await readSchedule()).steps.at(-1)).toMatchObject({ type: 'export', files: [{ table: 'closing' }] });
     await page.getByRole('link', { name: 'Edit' }).click();
     await page.getByRole('button', { name: 'Move step 4 up' }).click();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await eventually(async () => (await stored()).steps.map(({ type }) => type)).toEqual([
+    await eventually(async () => (await readSchedule()).steps.map(({ type }) => type)).toEqual([
       'run',
       'checks',
       'export',

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
 import { findTargets } from '#console/words/search.js';
 
-const target = (text: string, kind: string) => ({ address: text, text, kind });
+const createTarget = (text: string, kind: string) => ({ address: text, text, kind });
 const all = [
-  target('Jobs', 'page'),
-  target('EQ-CORE Equity core', 'index'),
-  target('CORE Core', 'index'),
-  target('SCORE Scores', 'template'),
-  target('CORE-FUND Fund', 'strategy'),
+  createTarget('Jobs', 'page'),
+  createTarget('EQ-CORE Equity core', 'index'),
+  createTarget('CORE Core', 'index'),
+  createTarget('SCORE Scores', 'template'),
+  createTarget('CORE-FUND Fund', 'strategy'),
 ];
 const textsFor = (typed: string) => findTargets(all, typed).map(({ text }) => text);
 
-test('what begins with the letters comes before words that do, and those before the rest', () => {
+test('titles that begin with the letters come first, then words that do, then the rest', () => {
   expect(textsFor('core')).toEqual(['CORE Core', 'CORE-FUND Fund', 'EQ-CORE Equity core', 'SCORE Scores']);
 });
 
@@ -22,12 +22,12 @@ test('every word is in the text or the kind', () => {
 });
 
 test('of several words, whole ones come before beginnings', () => {
-  const targets = [target('CORE Runs', 'page'), target('Run CORE', 'action')];
+  const targets = [createTarget('CORE Runs', 'page'), createTarget('Run CORE', 'action')];
   expect(findTargets(targets, 'core run').map(({ text }) => text)).toEqual(['Run CORE', 'CORE Runs']);
 });
 
 test('a target is found by its other words', () => {
-  const schedule = { ...target('New schedule', 'action'), words: 'create' };
+  const schedule = { ...createTarget('New schedule', 'action'), words: 'create' };
   expect(findTargets([...all, schedule], 'schedule create')).toEqual([schedule]);
 });
 

@@ -9,7 +9,7 @@ const RULES = {
   universe: { kind: 'all' },
   rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
 };
-const pipeline = (count: number) => ({
+const createPipeline = (count: number) => ({
   selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count } }],
   treatment: { dividends: 'total' },
   weighting: { type: 'MarketCapWeight', cap: 0.1 },
@@ -25,8 +25,8 @@ export async function openStockedDesk(browser: Browser): Promise<Desk> {
   const settings = { store_id: 'market', name: 'Market', seed: 42, assets: 60, start: '2014-01-01', activate: true };
   await service.ask('POST', '/data/synthetic', settings);
   await service.finished('generate:market');
-  await service.ask('PUT', '/indices/CORE', { id: 'CORE', name: 'Core', ...RULES, pipeline: pipeline(20) });
-  await service.ask('PUT', '/indices/BROAD', { id: 'BROAD', name: 'Broad', ...RULES, pipeline: pipeline(50) });
+  await service.ask('PUT', '/indices/CORE', { id: 'CORE', name: 'Core', ...RULES, pipeline: createPipeline(20) });
+  await service.ask('PUT', '/indices/BROAD', { id: 'BROAD', name: 'Broad', ...RULES, pipeline: createPipeline(50) });
   await service.ask('POST', '/analytics/BROAD/backtest', {});
   await service.finished('backtest:BROAD');
   const terms = { transaction_cost_bps: 10, benchmark: { kind: 'index', id: 'BROAD' } };

@@ -25,13 +25,13 @@ const on = (fixed: Record<string, string>) => {
   return { hidden, cell: (column: string, line: string) => shownIn(rows, { ...axes, column, line, hidden })?.variant };
 };
 
-test('a cell of a map that leaves a parameter out shows the first by rank over its values', () => {
+test('a cell of a map without a parameter shows the best rank over its values', () => {
   const { hidden, cell } = on({});
   expect(hidden).toEqual([{ pointer: COST, values: ['0', '10', '25'], fixed: null }]);
   expect([cell('0.05', '0'), cell('0.05', '2'), cell('0.1', '0')]).toEqual([2, 3, 6]);
 });
 
-test('a parameter that is fixed leaves one variant in each cell', () => {
+test('a fixed parameter leaves one variant in each cell', () => {
   const { hidden, cell } = on({ [COST]: '10' });
   expect(hidden[0]!.fixed).toBe('10');
   expect([cell('0.05', '0'), cell('0.05', '2'), cell('0.1', '0'), cell('0.1', '2')]).toEqual([1, 4, 7, 10]);

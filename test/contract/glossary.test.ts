@@ -30,7 +30,7 @@ function fieldsOf(value: unknown, schema: string): Field[] {
 
 const fields = Object.entries(schemas).flatMap(([name, schema]) => fieldsOf(schema, name));
 
-test('every field of every schema says what it means', () => {
+test('every field of every schema has a description', () => {
   const silent = fields.filter(
     ({ description, isConstant }) => !isConstant && (typeof description !== 'string' || description === ''),
   );

@@ -25,10 +25,10 @@ function collect(value: unknown, key: string): unknown[] {
   ]);
 }
 
-const operations = () => Object.values(document.paths).flatMap((path) => Object.values(path));
+const listOperations = () => Object.values(document.paths).flatMap((path) => Object.values(path));
 
 test('every route is in the document once, under its own operation id', () => {
-  const ids = operations().map((operation) => operation['operationId']);
+  const ids = listOperations().map((operation) => operation['operationId']);
   expect(ids.toSorted()).toEqual(Object.keys(api).toSorted());
   for (const [id, route] of Object.entries(api)) {
     expect(document.paths[route.path]?.[route.method.toLowerCase()]?.['operationId']).toBe(id);
@@ -80,7 +80,7 @@ test('every path parameter is declared, and every code of a route is listed unde
 });
 
 test('every field of a query or body that a client writes is described', () => {
-  const bare = operations().flatMap((operation) =>
+  const bare = listOperations().flatMap((operation) =>
     ((operation['parameters'] ?? []) as { name: string; in: string; description?: string }[])
       .filter((parameter) => parameter.in === 'query' && parameter.description === undefined)
       .map(({ name }) => `${String(operation['operationId'])}.${name}`),
@@ -105,7 +105,7 @@ describe('requests and answers', () => {
     },
   });
 
-  test('a schema whose defaults may be left out stands twice, and so does what holds it', () => {
+  test('a schema with optional defaults is listed twice, and so is its parent', () => {
     const { schemas } = openApiDocument(table, '1').components;
     expect(Object.keys(schemas)).toEqual([
       'ErrorDetail',

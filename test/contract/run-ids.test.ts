@@ -24,7 +24,7 @@ const takesRun = ({ query, body }: Route): boolean =>
       /"run_ids?"|@/.test(JSON.stringify(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))),
   );
 
-test('every operation that a stored run is needed for says which run', () => {
+test('every operation that needs a stored run states which one', () => {
   const without = Object.entries(API as Readonly<Record<string, Route>>)
     .filter(([, route]) => route.errors.includes('RUN_NOT_FOUND') && !takesRun(route))
     .map(([id]) => id);

@@ -22,7 +22,7 @@ const views = Object.entries<Route>(API).flatMap(([id, route]) =>
   route.view ? [{ id, route, view: route.view }] : [],
 );
 
-test.each(views)('$id has what its needs read, and an entry that computes it', ({ route, view }) => {
+test.each(views)('$id has the inputs of its needs, and an entry that computes it', ({ route, view }) => {
   const has = [...Object.keys(route.query?.shape ?? {}), ...(route.body ? ['body'] : [])];
   expect(view.needs.flatMap((need) => (READ[need] ?? []).filter((name) => !has.includes(name)))).toEqual([]);
   const isDated = 'start' in (route.query?.shape ?? {}) || 'from' in (route.query?.shape ?? {});

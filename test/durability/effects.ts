@@ -50,7 +50,7 @@ export async function openSubject(home: string): Promise<Subject> {
     return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
   }
 
-  async function ended(jobId: string): Promise<Answer> {
+  async function waitForJob(jobId: string): Promise<Answer> {
     for (;;) {
       const answer = await ask('GET', `/jobs/${jobId}`);
       const { status } = answer.body;
@@ -58,7 +58,7 @@ export async function openSubject(home: string): Promise<Subject> {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }
-  return { ask, ended, isDefect: () => defect, close: () => service.close() };
+  return { ask, ended: waitForJob, isDefect: () => defect, close: () => service.close() };
 }
 
 /** Waits until the service has read the previously served market, so that its start is complete. */
@@ -94,7 +94,7 @@ export async function documentsOf(home: string): Promise<ReadonlyMap<string, unk
 }
 
 /** Returns objects of a stopped home that no document references: orphaned files and folders. */
-export async function leftovers(home: string): Promise<string[]> {
+export async function readLeftovers(home: string): Promise<string[]> {
   const reader = openDocumentsReader(homeFolders(home).documents);
   const named = new Set<string>();
   try {
@@ -131,7 +131,7 @@ export interface Effect {
   readonly isOfDocuments?: true;
 }
 
-const definition = (id: string) => ({
+const createDefinition = (id: string) => ({
   id,
   name: id,
   calendar: 'XNYS',
@@ -140,7 +140,7 @@ const definition = (id: string) => ({
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
 
-const bars = (names: readonly string[], price: number) => {
+const createBars = (names: readonly string[], price: number) => {
   const days = ['2023-01-03', '2023-01-04', '2023-01-05', '2023-01-06', '2023-01-09', '2023-01-10'];
   const data = days.flatMap((day) => names.map((name) => [name, day, price]));
   return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
@@ -152,9 +152,14 @@ async function must(answer: Promise<Answer>): Promise<Answer['body']> {
   return body;
 }
 
-const imports = (subject: Subject, datasetId: string, names: readonly string[], activate: boolean) =>
+const readImports = (subject: Subject, datasetId: string, names: readonly string[], activate: boolean) =>
   must(
-    subject.ask('POST', '/data/import', { store_id: datasetId, name: datasetId, tables: bars(names, 10), activate }),
+    subject.ask('POST', '/data/import', {
+      store_id: datasetId,
+      name: datasetId,
+      tables: createBars(names, 10),
+      activate,
+    }),
   );
 
 async function backtest(subject: Subject, id: string, costs: number): Promise<Answer> {
@@ -192,15 +197,15 @@ export const EFFECTS: readonly Effect[] = [
   {
     name: 'a deletion that takes children, runs and jobs with it',
     async prepare(subject) {
-      await imports(subject, 'market', ['A', 'B', 'C'], true);
-      await must(subject.ask('PUT', '/indices/PARENT', definition('PARENT')));
+      await readImports(subject, 'market', ['A', 'B', 'C'], true);
+      await must(subject.ask('PUT', '/indices/PARENT', createDefinition('PARENT')));
       for (const [id, source] of [
         ['SON', 'PARENT'],
         ['GRANDSON', 'SON'],
       ] as const) {
         await must(
           subject.ask('PUT', `/indices/${id}`, {
-            ...definition(id),
+            ...createDefinition(id),
             pipeline: null,
             derivation: { source_index_id: source },
           }),
@@ -223,8 +228,8 @@ export const EFFECTS: readonly Effect[] = [
     name: 'the end of a backtest that replaces a run',
     jobId: 'backtest:ONE',
     async prepare(subject) {
-      await imports(subject, 'market', ['A', 'B', 'C'], true);
-      await must(subject.ask('PUT', '/indices/ONE', definition('ONE')));
+      await readImports(subject, 'market', ['A', 'B', 'C'], true);
+      await must(subject.ask('PUT', '/indices/ONE', createDefinition('ONE')));
       await backtest(subject, 'ONE', 1);
       await must(subject.ask('DELETE', '/jobs/backtest:ONE'));
     },
@@ -233,13 +238,13 @@ export const EFFECTS: readonly Effect[] = [
       return status === 202 && (await subject.ended('backtest:ONE')).body['status'] === 'succeeded';
     },
     hasHappened(documents) {
-      const costs = (key: string) =>
+      const computeCosts = (key: string) =>
         (documents.get(key) as { readonly request: { readonly transaction_cost_bps: number } }).request
           .transaction_cost_bps;
       return allOrNone({
-        run: costs('run ONE') === 7,
+        run: computeCosts('run ONE') === 7,
         'the run before': [...documents.keys()].some((key) => key.startsWith('kept-run ')),
-        job: costs('job backtest:ONE') === 7 && isDone(documents, 'backtest:ONE'),
+        job: computeCosts('job backtest:ONE') === 7 && isDone(documents, 'backtest:ONE'),
       });
     },
   },
@@ -247,11 +252,11 @@ export const EFFECTS: readonly Effect[] = [
     name: 'a new version of a document',
     isOfDocuments: true,
     async prepare(subject) {
-      await imports(subject, 'market', ['A', 'B'], true);
-      await must(subject.ask('PUT', '/indices/ONE', definition('ONE')));
+      await readImports(subject, 'market', ['A', 'B'], true);
+      await must(subject.ask('PUT', '/indices/ONE', createDefinition('ONE')));
     },
     perform: async (subject) =>
-      (await subject.ask('PUT', '/indices/ONE', { ...definition('ONE'), name: 'other' })).status === 200,
+      (await subject.ask('PUT', '/indices/ONE', { ...createDefinition('ONE'), name: 'other' })).status === 200,
     hasHappened: (documents) =>
       allOrNone({
         document: (documents.get('index ONE') as { readonly name: string }).name === 'other',
@@ -264,8 +269,8 @@ export const EFFECTS: readonly Effect[] = [
     name: 'a publication',
     isOfDocuments: true,
     async prepare(subject) {
-      await imports(subject, 'market', ['A', 'B'], true);
-      await must(subject.ask('PUT', '/indices/ONE', definition('ONE')));
+      await readImports(subject, 'market', ['A', 'B'], true);
+      await must(subject.ask('PUT', '/indices/ONE', createDefinition('ONE')));
       await backtest(subject, 'ONE', 0);
     },
     perform: async (subject) => (await subject.ask('POST', '/analytics/ONE/publish', {})).status === 200,
@@ -280,8 +285,8 @@ export const EFFECTS: readonly Effect[] = [
     name: 'a switch of the served store',
     jobId: 'load:second',
     async prepare(subject) {
-      await imports(subject, 'first', ['A', 'B'], true);
-      await imports(subject, 'second', ['C', 'D', 'E'], false);
+      await readImports(subject, 'first', ['A', 'B'], true);
+      await readImports(subject, 'second', ['C', 'D', 'E'], false);
     },
     async perform(subject) {
       const { status } = await subject.ask('POST', '/data/stores/second/activate');
@@ -297,15 +302,15 @@ export const EFFECTS: readonly Effect[] = [
   {
     name: 'an import that replaces a served store',
     async prepare(subject) {
-      await imports(subject, 'market', ['A', 'B'], true);
-      await imports(subject, 'other', ['A', 'B'], false);
+      await readImports(subject, 'market', ['A', 'B'], true);
+      await readImports(subject, 'other', ['A', 'B'], false);
     },
     perform: async (subject) =>
       (
         await subject.ask('POST', '/data/import', {
           store_id: 'market',
           name: 'market',
-          tables: bars(['A', 'B', 'C'], 20),
+          tables: createBars(['A', 'B', 'C'], 20),
           activate: true,
           on_exists: 'replace',
         })

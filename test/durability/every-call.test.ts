@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { interceptFiles, watchCalls } from './counted-calls.js';
-import { documentsOf, EFFECTS, isSettled, leftovers, openSubject, type Effect, type Subject } from './effects.js';
+import { documentsOf, EFFECTS, isSettled, readLeftovers, openSubject, type Effect, type Subject } from './effects.js';
 import { IS_SOAK } from '../soak.js';
 
 /**
@@ -57,12 +57,13 @@ async function afterRestart(
   home: string,
   { jobId, hasHappened, isOfDocuments }: Effect,
 ): Promise<{ readonly happened: boolean; readonly left: readonly string[] }> {
-  if (isOfDocuments === true) return { happened: hasHappened(await documentsOf(home)), left: await leftovers(home) };
+  if (isOfDocuments === true)
+    return { happened: hasHappened(await documentsOf(home)), left: await readLeftovers(home) };
   const subject: Subject = await openSubject(home);
   await isSettled(subject);
   if (jobId !== undefined) await subject.ended(jobId);
   await subject.close();
-  return { happened: hasHappened(await documentsOf(home)), left: await leftovers(home) };
+  return { happened: hasHappened(await documentsOf(home)), left: await readLeftovers(home) };
 }
 
 describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_, effect) => {

@@ -95,16 +95,16 @@ test.skipIf(!IS_SOAK || !isInstalled)(
   async () => {
     const base = mkdtempSync(join(tmpdir(), 'divisor-failover-'));
     chmodSync(base, 0o755);
-    const folder = (name: string): string => {
+    const formatFolder = (name: string): string => {
       const path = join(base, name);
       mkdirSync(path, { mode: 0o700 });
       if (user.uid !== undefined) chownSync(path, user.uid, user.gid);
       return path;
     };
-    const data = folder('primary');
+    const data = formatFolder('primary');
     run('initdb', ['-D', data, '-U', 'tester', '-A', 'trust', '-E', 'UTF8', '--no-locale']);
     const primary = await launch(data);
-    const copy = folder('standby');
+    const copy = formatFolder('standby');
     run('pg_basebackup', [
       '-D',
       copy,
@@ -143,15 +143,15 @@ test.skipIf(!IS_SOAK || !isInstalled)(
       }
     }
     const writers = Array.from({ length: WRITERS }, (_, i) => write(stores[i % 2]!, i));
-    const reached = async (count: number): Promise<void> => {
+    const waitForCount = async (count: number): Promise<void> => {
       while (acknowledged.size < count) await new Promise((resolve) => setTimeout(resolve, 20));
     };
-    await reached(WRITES);
+    await waitForCount(WRITES);
     primary.process.kill('SIGKILL');
     const before = acknowledged.size;
     run('pg_ctl', ['-D', copy, 'promote', '-w']);
     address.move(standby.port);
-    await reached(before + WRITES);
+    await waitForCount(before + WRITES);
     state.isOver = true;
     await Promise.all(writers);
     const stored = new Set(await stores[0]!.ids('run'));

@@ -23,7 +23,7 @@ const WRITES_MIN = 60;
 const DOCUMENT_WRITERS = 12;
 const JOB_WRITERS = 4;
 const random = seeded(SEED);
-const between = (low: number, high: number): number => low + Math.floor(random() * (high - low));
+const drawBetween = (low: number, high: number): number => low + Math.floor(random() * (high - low));
 
 test(
   `nothing acknowledged is lost over kills, ${ROUNDS} of them (SOAK_SEED=${SEED})`,
@@ -39,7 +39,7 @@ test(
       for (let round = 1; round <= ROUNDS; round++) {
         const before = clients.acknowledgedDocuments();
         const work = clients.work(service.url);
-        await new Promise((resolve) => setTimeout(resolve, between(200, MOMENT_MS_MAX)));
+        await new Promise((resolve) => setTimeout(resolve, drawBetween(200, MOMENT_MS_MAX)));
         // A busy machine reaches the minimum as well before the kill.
         while (
           clients.acknowledgedDocuments() < before + WRITES_MIN ||
@@ -251,16 +251,16 @@ function createClients() {
 
     async prepare(url: string): Promise<void> {
       const market = await ask(url, 'POST', '/data/synthetic', { assets: 20, start: '2022-01-03', end: '2022-12-30' });
-      const ended = async (jobId: string): Promise<void> => {
+      const waitForJob = async (jobId: string): Promise<void> => {
         let status: unknown;
         do status = (await ask(url, 'GET', `/jobs/${jobId}?wait=20`))?.body['status'];
         while (status === 'pending' || status === 'running');
         expect(status).toBe('succeeded');
       };
-      await ended(String(market?.body['job_id']));
+      await waitForJob(String(market?.body['job_id']));
       await ask(url, 'POST', '/indices', indexBody(PUBLISHED, 'published'));
       await ask(url, 'POST', `/analytics/${PUBLISHED}/backtest`, {});
-      await ended(`backtest:${PUBLISHED}`);
+      await waitForJob(`backtest:${PUBLISHED}`);
       for (let writer = 0; writer < JOB_WRITERS; writer++) {
         const made = await ask(url, 'POST', '/indices', indexBody(`bt-${writer}`, 'under test'));
         expect(made?.status).toBe(200);

@@ -46,7 +46,7 @@ async function ask<T>(method: string, path: string, body?: unknown): Promise<T> 
   return answer;
 }
 
-async function finished(jobId: string): Promise<JobStatus> {
+async function waitForJob(jobId: string): Promise<JobStatus> {
   for (;;) {
     const job = await ask<JobStatus>('GET', `/jobs/${jobId}?wait=20`);
     if (!['pending', 'running'].includes(job.status)) return job;
@@ -204,7 +204,7 @@ async function endOf(job: JobStatus, sent: number): Promise<number | undefined> 
 async function prepare(): Promise<CommonJson> {
   const market = { store_id: 'market', seed: 3, assets: ASSETS, start: '2022-01-03', end: DAY };
   await ask('POST', '/data/synthetic', market);
-  await finished('generate:market');
+  await waitForJob('generate:market');
   const index = {
     name: 'Even',
     calendar: 'XNYS',
@@ -213,10 +213,10 @@ async function prepare(): Promise<CommonJson> {
   };
   await ask('PUT', '/indices/EVEN', { ...index, id: 'EVEN' });
   await ask('POST', '/analytics/EVEN/backtest', {});
-  await finished('backtest:EVEN');
+  await waitForJob('backtest:EVEN');
   const request = { index_id: 'EVEN', estimator: 'statistical', factors: FACTORS };
   const { job_id: estimate } = await ask<{ job_id: string }>('POST', '/risk-models/factors/estimate', request);
-  expect((await finished(estimate)).error).toBeNull();
+  expect((await waitForJob(estimate)).error).toBeNull();
   const model = await ask<{ covariance: { index: string[] } }>('GET', '/risk-models/factors');
   const universe = { kind: 'list', identifiers: model.covariance.index };
   await ask('PUT', '/indices/CORE', { ...index, id: 'CORE', universe });
@@ -227,7 +227,7 @@ async function prepare(): Promise<CommonJson> {
     as_of: DAY,
     accounts: [{ account_id: 'cash', cash: 1000 }],
   });
-  await finished('batch:empty');
+  await waitForJob('batch:empty');
   return ask<CommonJson>('GET', '/optimise/batches/empty/common');
 }
 

@@ -54,15 +54,15 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL that crashes under its writers', (
     }
 
     const writers = Array.from({ length: WRITERS }, (_, i) => write(stores[i % 2]!, i));
-    const reached = (count: number): Promise<void> =>
+    const waitForCount = (count: number): Promise<void> =>
       new Promise((resolve) => {
         state.acknowledged = () => acknowledged.size >= count && resolve();
       });
     for (let crash = 0; crash < CRASHES; crash++) {
-      await reached(acknowledged.size + WRITERS * WRITES);
+      await waitForCount(acknowledged.size + WRITERS * WRITES);
       await server.crash();
     }
-    await reached(acknowledged.size + WRITERS * WRITES);
+    await waitForCount(acknowledged.size + WRITERS * WRITES);
     state.isOver = true;
     await Promise.all(writers);
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { homeFolders } from '#store/home/home.js';
 import { serving, servingHere } from '../cli/process.js';
-import { documentsOf, leftovers } from './effects.js';
+import { documentsOf, readLeftovers } from './effects.js';
 
 /** Number of files that a run begins: columns, checkpoint, plan. */
 const BEGUN = 2;
@@ -23,7 +23,7 @@ test(
       expect(answer.ok, `${method} ${path}`).toBe(true);
       return (await answer.json()) as Record<string, unknown>;
     };
-    const ended = async (jobId: string): Promise<unknown> => {
+    const waitForJob = async (jobId: string): Promise<unknown> => {
       for (;;) {
         const { status } = await ask('GET', `/jobs/${jobId}?wait=20`);
         if (status !== 'pending' && status !== 'running') return status;
@@ -32,7 +32,7 @@ test(
     try {
       const spec = { store_id: 'market', seed: 3, assets: 40, start: '2015-01-05', end: '2019-12-31' };
       await ask('POST', '/data/synthetic', spec);
-      expect(await ended('generate:market')).toBe('succeeded');
+      expect(await waitForJob('generate:market')).toBe('succeeded');
       await ask('POST', '/indices', {
         id: 'ONE',
         name: 'ONE',
@@ -57,10 +57,10 @@ test(
       await service.ended;
       const next = await servingHere(home);
       ({ url } = next);
-      expect(await ended('backtest:ONE')).toBe('succeeded');
+      expect(await waitForJob('backtest:ONE')).toBe('succeeded');
       await next.stop();
       expect((await documentsOf(home)).has('run ONE')).toBe(true);
-      expect(await leftovers(home)).toEqual([]);
+      expect(await readLeftovers(home)).toEqual([]);
     } finally {
       service.child.kill('SIGKILL');
       await service.ended;

@@ -28,7 +28,7 @@ async function ok<T>(method: string, path: string, body?: unknown): Promise<T> {
   return answer.body;
 }
 
-async function job(path: string, body: unknown): Promise<void> {
+async function runJob(path: string, body: unknown): Promise<void> {
   const { job_id: id } = await ok<{ job_id: string }>('POST', path, body);
   expect(await service.finished(id)).toMatchObject({ error: null, status: 'succeeded' });
 }
@@ -43,7 +43,7 @@ async function bundleOf(id: string): Promise<Uint8Array> {
 const kindsOf = async (bundle: Uint8Array) => [...new Set((await verifyBundle(bundle)).faults.map(({ kind }) => kind))];
 const namesIn = (bundle: Uint8Array) => [...readTar(bundle).keys()];
 
-const edited = (bundle: Uint8Array, name: string, from: string, to: string) =>
+const editFile = (bundle: Uint8Array, name: string, from: string, to: string) =>
   addFiles(bundle, (files) => {
     const text = new TextDecoder().decode(files.get(name));
     expect(text).toContain(from);
@@ -58,21 +58,21 @@ describe('on a synthetic market', () => {
     rebalance: { frequency: 'monthly' },
   };
 
-  async function published(document: { readonly id: string }): Promise<Uint8Array> {
+  async function bundleIndex(document: { readonly id: string }): Promise<Uint8Array> {
     await ok('PUT', `/indices/${document.id}`, document);
-    await job(`/analytics/${document.id}/backtest`, { end: '2023-05-31' });
+    await runJob(`/analytics/${document.id}/backtest`, { end: '2023-05-31' });
     await ok('POST', `/analytics/${document.id}/publish`, {});
     return bundleOf(document.id);
   }
 
   beforeAll(async () => {
-    await job('/data/synthetic', { store_id: 's', seed: 5, assets: 20, start: '2022-01-03', end: '2023-06-30' });
+    await runJob('/data/synthetic', { store_id: 's', seed: 5, assets: 20, start: '2022-01-03', end: '2023-06-30' });
   });
 
   test('the closes of plug-ins are recomputed, and another source or parameter is found', async () => {
     await ok('PUT', '/plugins/near-high', PLUGIN_EXAMPLES['near-high']);
     await ok('PUT', '/plugins/damped-cap', PLUGIN_EXAMPLES['damped-cap']);
-    const bundle = await published({
+    const bundle = await bundleIndex({
       ...rules,
       id: 'PLUGGED',
       plugins: { HIGH: { plugin: 'near-high', parameters: { minimum: 0.8 } }, DAMPED: { plugin: 'damped-cap' } },
@@ -82,14 +82,14 @@ describe('on a synthetic market', () => {
       },
     } as { id: string });
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
-    expect(await kindsOf(edited(bundle, 'plan.json', 'Math.pow(size, power)', 'Math.pow(size, 0.4)'))).toEqual([
+    expect(await kindsOf(editFile(bundle, 'plan.json', 'Math.pow(size, power)', 'Math.pow(size, 0.4)'))).toEqual([
       'file',
       'close',
     ]);
-    const hidden = addHashes(edited(bundle, 'plan.json', '"minimum":0.8', '"minimum":0.99'));
+    const hidden = addHashes(editFile(bundle, 'plan.json', '"minimum":0.8', '"minimum":0.99'));
     expect(await kindsOf(hidden)).toEqual(['signature', 'close']);
     // An endless plug-in is stopped and reported as a fault.
-    const loop = addHashes(edited(bundle, 'plan.json', 'return Array.from(cap', 'for (;;); return Array.from(cap'));
+    const loop = addHashes(editFile(bundle, 'plan.json', 'return Array.from(cap', 'for (;;); return Array.from(cap'));
     const verdict = await verifyBundle(loop);
     expect(verdict.faults.at(-1)!.message).toMatch(/The plug-in damped-cap took more than .* steps/);
   });
@@ -107,9 +107,9 @@ describe('on a synthetic market', () => {
       universe: { kind: 'list', identifiers: data.map(([name]) => name) },
       pipeline: { weighting: { type: 'EqualWeight' } },
     });
-    await job('/analytics/PARENT/backtest', { end: '2023-05-31' });
-    await job('/risk-models/own/estimate', { index_id: 'PARENT', end: '2023-01-31' });
-    const bundle = await published({ ...least, id: 'LEAST' });
+    await runJob('/analytics/PARENT/backtest', { end: '2023-05-31' });
+    await runJob('/risk-models/own/estimate', { index_id: 'PARENT', end: '2023-01-31' });
+    const bundle = await bundleIndex({ ...least, id: 'LEAST' });
     expect(namesIn(bundle)).toContain('model-0.f64');
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
     const changed = addFiles(bundle, (files) => {
@@ -135,7 +135,7 @@ describe('on a synthetic market', () => {
       ...model,
       content_hash: expect.any(String) as string,
     });
-    const bundle = await published({ ...least, id: 'DIVIDED' });
+    const bundle = await bundleIndex({ ...least, id: 'DIVIDED' });
     const levelsOf = async (id: string) => (await ok<{ levels: object }>('GET', `/analytics/${id}/levels`)).levels;
     expect(await levelsOf('DIVIDED')).toEqual(await levelsOf('LEAST'));
     const { checks } = await ok<Checks>('GET', '/analytics/DIVIDED/reconcile');
@@ -195,7 +195,7 @@ const sha256 = (content: Uint8Array | string): string => createHash('sha256').up
 describe('on data with a corrected price', () => {
   const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
   const CLOSES = { A: [10, 10, 10, 10, 20, 20, 20], B: [10, 10, 10, 10, 10, 10, 10] };
-  const imported = (wrong: number) => {
+  const importStore = (wrong: number) => {
     const data = DATES.flatMap((date, t) =>
       (['A', 'B'] as const).map((name) => [name, date, name === 'B' && t === 3 ? wrong : CLOSES[name][t]!]),
     );
@@ -210,8 +210,8 @@ describe('on data with a corrected price', () => {
   };
 
   test('decisions on known data are recomputed from the earlier content', async () => {
-    await imported(40);
-    await imported(10);
+    await importStore(40);
+    await importStore(10);
     await ok('PUT', '/indices/DESK', {
       id: 'DESK',
       name: 'Desk',
@@ -235,7 +235,7 @@ describe('on data with a corrected price', () => {
       await documents.close();
     }, 'new');
     await service.resumed();
-    await job('/analytics/DESK/backtest', { as_known: 'decision' });
+    await runJob('/analytics/DESK/backtest', { as_known: 'decision' });
     const { runs } = await ok<{ runs: { run_id: string }[] }>('GET', '/analytics/DESK/runs');
     await ok('POST', '/analytics/DESK/publish', { run_id: runs[0]!.run_id });
     const bundle = await bundleOf('DESK');

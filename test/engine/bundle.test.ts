@@ -28,7 +28,7 @@ const [root, reader, runner] = [keyOf('root', ['admin']), keyOf('reader', ['read
 const ask = <T = Record<string, unknown>>(method: string, path: string, body?: unknown) =>
   service.ask<T>(method, path, body, { 'x-api-key': root.key });
 
-async function ran(path: string, body: unknown): Promise<void> {
+async function runToEnd(path: string, body: unknown): Promise<void> {
   const { body: started } = await ask<{ readonly job_id: string }>('POST', path, body);
   for (;;) {
     const { body: job } = await ask<{ readonly status: string; readonly error: unknown }>(
@@ -54,9 +54,9 @@ const definition = {
 const bundleOf = async (indexId: string, key = reader.key): Promise<Response> =>
   fetch(new URL(`/analytics/${indexId}/published/bundle`, service.url()), { headers: { 'x-api-key': key } });
 
-async function published(document: { readonly id: string }): Promise<Uint8Array> {
+async function bundleIndex(document: { readonly id: string }): Promise<Uint8Array> {
   expect((await ask('PUT', `/indices/${document.id}`, document)).status).toBeLessThan(300);
-  await ran(`/analytics/${document.id}/backtest`, { end: '2023-05-31' });
+  await runToEnd(`/analytics/${document.id}/backtest`, { end: '2023-05-31' });
   expect((await ask('POST', `/analytics/${document.id}/publish`, {})).status).toBe(200);
   const answer = await bundleOf(document.id);
   expect(answer.status).toBe(200);
@@ -66,10 +66,10 @@ async function published(document: { readonly id: string }): Promise<Uint8Array>
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'divisor-bundle-'));
   service = await runService([], { DIVISOR_API_KEYS: [root, reader, runner].map(({ given }) => given).join(',') });
-  await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 20, start: '2023-01-03', end: '2023-06-30' });
-  bundle = await published(definition);
+  await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 20, start: '2023-01-03', end: '2023-06-30' });
+  bundle = await bundleIndex(definition);
   const identifiers = marketIn(bundle).identifiers.filter((_, n) => n % 5 === 0);
-  narrow = await published({
+  narrow = await bundleIndex({
     ...definition,
     id: 'NARROW',
     universe: { kind: 'list', identifiers },
@@ -133,16 +133,18 @@ test('hashes written again without the key do not hide a change', async () => {
 });
 
 test('a changed definition, log or key is a fault, and so is a file that is cut off or none', async () => {
-  const edited = (name: string, from: string, to: string) =>
+  const editFile = (name: string, from: string, to: string) =>
     addFiles(bundle, (files) => {
       const text = new TextDecoder().decode(files.get(name));
       expect(text).toContain(from);
       return { [name]: new TextEncoder().encode(text.replace(from, to)) };
     });
-  expect(kindsOf(await verifyBundle(edited('plan.json', '"cap":0.2', '"cap":0.3')))).toEqual(['file', 'close']);
-  expect(kindsOf(await verifyBundle(edited('log.ndjson', '"kind":"close"', '"kind":"restatement"')))).toContain('log');
+  expect(kindsOf(await verifyBundle(editFile('plan.json', '"cap":0.2', '"cap":0.3')))).toEqual(['file', 'close']);
+  expect(kindsOf(await verifyBundle(editFile('log.ndjson', '"kind":"close"', '"kind":"restatement"')))).toContain(
+    'log',
+  );
   expect(
-    kindsOf(await verifyBundle(edited('keys.json', '"valid_until":null', '"valid_until":"2000-01-01"'))),
+    kindsOf(await verifyBundle(editFile('keys.json', '"valid_until":null', '"valid_until":"2000-01-01"'))),
   ).toContain('signature');
   expect(kindsOf(await verifyBundle(bundle.subarray(0, 5000)))).toEqual(['file']);
   expect(kindsOf(await verifyBundle(new TextEncoder().encode('hello')))).toEqual(['file']);

@@ -24,7 +24,7 @@ interface Table {
  */
 export function exampleMarket({ names, days, seed }: Record<'names' | 'days' | 'seed', number>): ExampleMarket {
   const random = seeded(seed);
-  const dates = weekdays(days);
+  const dates = listWeekdays(days);
   const identifiers = Array.from({ length: names }, (_, n) => `N${String((n * 7) % names).padStart(2, '0')}`);
   const close = new Float64Array(days * names).fill(Number.NaN);
   const volume = new Float64Array(days * names).fill(Number.NaN);
@@ -62,7 +62,7 @@ const tableOf = (columns: readonly string[], data: readonly (readonly unknown[])
   data,
 });
 
-function weekdays(count: number): string[] {
+function listWeekdays(count: number): string[] {
   const days: string[] = [];
   for (let at = Date.UTC(2021, 0, 4); days.length < count; at += 86_400_000)
     if (new Date(at).getUTCDay() % 6 !== 0) days.push(new Date(at).toISOString().slice(0, 10));

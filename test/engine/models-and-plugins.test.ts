@@ -152,7 +152,7 @@ test('a missing part is refused by name', async () => {
 
 describe('decisions on what was known', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
-  const prices = (wrong: number): Api.PriceArrays => ({
+  const createPrices = (wrong: number): Api.PriceArrays => ({
     dates,
     identifiers: ['A', 'B'],
     fields: { CLOSE: Float64Array.from(dates.flatMap((_, t) => [t < 4 ? 10 : 20, t === 3 ? wrong : 10])) },
@@ -168,9 +168,9 @@ describe('decisions on what was known', () => {
 
   test('use the earlier content, and levels the last one', async () => {
     const own = await openEngine({
-      market: { prices: prices(10) },
+      market: { prices: createPrices(10) },
       known_on: '2024-01-08',
-      earlier: [{ known_on: '2024-01-01', market: { prices: prices(40) } }],
+      earlier: [{ known_on: '2024-01-01', market: { prices: createPrices(40) } }],
     });
     own.define(desk);
     // Friday the 5th: half of A by the latest data, a fifth by the earlier data. A doubles on Monday.
@@ -179,12 +179,12 @@ describe('decisions on what was known', () => {
   });
 
   test('need days in order', async () => {
-    const earlier = [{ known_on: '2024-02-01', market: { prices: prices(40) } }];
-    await expect(openEngine({ market: { prices: prices(10) }, known_on: '2024-01-08', earlier })).rejects.toMatchObject(
-      {
-        code: 'VALIDATION_FAILED',
-        detail: { findings: [{ path: 'known_on', code: 'INVALID_RANGE' }] },
-      },
-    );
+    const earlier = [{ known_on: '2024-02-01', market: { prices: createPrices(40) } }];
+    await expect(
+      openEngine({ market: { prices: createPrices(10) }, known_on: '2024-01-08', earlier }),
+    ).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+      detail: { findings: [{ path: 'known_on', code: 'INVALID_RANGE' }] },
+    });
   });
 });

@@ -22,7 +22,7 @@ export async function openTeams() {
     issueKey({ name: `key-${i}`, scopes: SCOPES, expires: null, ...(prefixes && { prefixes }) }, Date.now()),
   ) as [IssuedKey, IssuedKey];
   const all = SCOPES.join('+');
-  const record = ({ record: { name, id, sha256, prefixes } }: IssuedKey): string =>
+  const formatRecord = ({ record: { name, id, sha256, prefixes } }: IssuedKey): string =>
     `${name}:${id}:${sha256}:${all}${prefixes === undefined ? '' : `:${prefixes.join('+')}`}`;
   const { issuer } = provider;
   const flags = [
@@ -38,7 +38,7 @@ export async function openTeams() {
   provider.person = { sub: 'person', team: 'limited' };
   return {
     flags: [...flags, '--oidc-scopes', `team=limited:${all}:${PREFIXES.join('+')}`],
-    environment: { DIVISOR_API_KEYS: [operator, limited].map(record).join(',') },
+    environment: { DIVISOR_API_KEYS: [operator, limited].map(formatRecord).join(',') },
     operator: { 'x-api-key': operator.key },
     async clients(url: string): Promise<readonly Client[]> {
       const { cookie, csrf } = await signIn(url);

@@ -21,7 +21,7 @@ const RESTORE_AFTER = 1500;
 /** Number of broken answers after which a run is stopped. */
 const BROKEN_MAX = 200;
 
-describe.each(['anybody', 'teams'] as const)('asked by %s', (access) => {
+describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
   let scene: Scene;
   let wire: Wire;
   beforeAll(async () => {

@@ -3,7 +3,7 @@ import { fc } from '../fast-check.js';
 /** Placeholder in a value for text that JSON.stringify would not write; it is replaced afterwards. */
 const RAW = '\u0001raw:';
 
-const raw = (text: string) => `${RAW}${text}`;
+const markRaw = (text: string) => `${RAW}${text}`;
 
 /**
  * JSON text that no value produces: numbers beyond a double, duplicate keys, keys with a special meaning, deep nesting.
@@ -167,9 +167,9 @@ const HOSTILE_NUMBERS: readonly number[] = [
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...HOSTILE_TEXTS) },
   { weight: 3, arbitrary: fc.constantFrom(...HOSTILE_NUMBERS) },
-  { weight: 2, arbitrary: fc.constantFrom(...RAW_TEXTS).map(raw) },
+  { weight: 2, arbitrary: fc.constantFrom(...RAW_TEXTS).map(markRaw) },
   { weight: 2, arbitrary: fc.constantFrom<unknown>(null, true, false, [], {}, [[]], [null], { '': '' }) },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
+  { weight: 1, arbitrary: fc.binaryText({ maxLength: 40 }) },
   { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 3 }) },
 );
 
@@ -208,12 +208,12 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 export function nearly(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc
     .tuple(value, fc.array(change, { minLength: 1, maxLength: 3 }))
-    .map(([sound, changes]) => changes.reduce(changed, sound));
+    .map(([sound, changes]) => changes.reduce(changePart, sound));
 }
 
-function changed(value: unknown, edit: Change): unknown {
+function changePart(value: unknown, edit: Change): unknown {
   const places = placesOf(value);
-  return edited(value, places[edit.at % places.length]!, edit);
+  return editAt(value, places[edit.at % places.length]!, edit);
 }
 
 /** Returns every position of a value, including itself; of large values only the first ones. */
@@ -227,15 +227,15 @@ function placesOf(value: unknown, path: Path = [], found: Path[] = []): readonly
   return found;
 }
 
-function edited(value: unknown, [key, ...rest]: Path, edit: Change): unknown {
+function editAt(value: unknown, [key, ...rest]: Path, edit: Change): unknown {
   if (key === undefined) return editedHere(value, edit);
   if (Array.isArray(value)) {
     if (rest.length === 0 && edit.kind === 'drop') return value.filter((_, i) => i !== key);
-    return value.map((member: unknown, i) => (i === key ? edited(member, rest, edit) : member));
+    return value.map((member: unknown, i) => (i === key ? editAt(member, rest, edit) : member));
   }
   const entries = Object.entries(value as Readonly<Record<string, unknown>>);
   const retained = rest.length === 0 && edit.kind === 'drop' ? entries.filter(([name]) => name !== key) : entries;
-  return objectFrom(retained.map(([name, member]) => [name, name === key ? edited(member, rest, edit) : member]));
+  return objectFrom(retained.map(([name, member]) => [name, name === key ? editAt(member, rest, edit) : member]));
 }
 
 function editedHere(value: unknown, edit: Change): unknown {

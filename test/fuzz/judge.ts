@@ -87,7 +87,7 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]
 function operationOf({ method, path }: WireRequest): string | undefined {
   const [bare = ''] = path.split(/[?#]/);
   const reached = method === 'HEAD' ? 'GET' : method;
-  const normal = normalised(bare);
+  const normal = normalisePath(bare);
   const onPath = OPERATIONS.filter(({ pattern }) => pattern.test(normal)).toSorted(
     (a, b) => a.parameters - b.parameters,
   );
@@ -95,7 +95,7 @@ function operationOf({ method, path }: WireRequest): string | undefined {
   return fixed.find((operation) => operation.method === reached)?.id;
 }
 
-function normalised(path: string): string {
+function normalisePath(path: string): string {
   try {
     const { pathname } = new URL(`http://localhost${path}`);
     return decodeURI(pathname);

@@ -41,7 +41,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
     });
     return fc
       .oneof(
-        { weight: 6, arbitrary: operation.method === 'PUT' ? sound.map(named) : sound },
+        { weight: 6, arbitrary: operation.method === 'PUT' ? sound.map(usePathId) : sound },
         {
           weight: 4,
           arbitrary: fc
@@ -62,7 +62,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
   }
 
   /** A document is sent to the address of its id. */
-  function named(part: Part): Part {
+  function usePathId(part: Part): Part {
     const id = decodeURIComponent(part.path.split('/').at(-1)!);
     const body = part.body.body?.replace(
       /^\{"((?:template_)?id)":"[^"\\]*"/,
@@ -314,7 +314,7 @@ const HEADERS: readonly Readonly<Record<string, string>>[] = [
 /** Bodies that are not JSON, not text, or not allowed for the method. */
 const hostileBody: fc.Arbitrary<Part['body']> = fc.oneof(
   hostileValue.map((value) => ({ body: textOfValue(value) })),
-  fc.string({ unit: 'binary', maxLength: 200 }).map((body) => ({ body, encoding: 'latin1' as const })),
+  fc.binaryText({ maxLength: 200 }).map((body) => ({ body, encoding: 'latin1' as const })),
   fc.constantFrom<Part['body']>(
     { body: '{"a":1}', encoding: 'utf16le' },
     { body: '\u0000' },

@@ -32,7 +32,7 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
 
   function shapeOf(schema: JsonSchema, name: string, depth: number): fc.Arbitrary<unknown> {
     if (depth > DEPTH_MAX) return fc.constant(null);
-    if (typeof schema['$ref'] === 'string') return component(schema['$ref'].split('/').at(-1)!, depth);
+    if (typeof schema['$ref'] === 'string') return createComponent(schema['$ref'].split('/').at(-1)!, depth);
     const choices = (schema['anyOf'] ?? schema['oneOf']) as readonly JsonSchema[] | undefined;
     if (choices !== undefined) return fc.oneof(...choices.map((choice) => valueOf(choice, name, depth)));
     const parts = schema['allOf'] as readonly JsonSchema[] | undefined;
@@ -61,7 +61,7 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
     }
   }
 
-  function component(name: string, depth: number): fc.Arbitrary<unknown> {
+  function createComponent(name: string, depth: number): fc.Arbitrary<unknown> {
     const key = `${name} ${depth}`;
     let arbitrary = known.get(key);
     if (arbitrary === undefined) known.set(key, (arbitrary = valueOf(components[name] ?? {}, '', depth + 1)));

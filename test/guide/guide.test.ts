@@ -52,7 +52,7 @@ describe.skipIf(!isRunnable).each(guideSources())('$file', ({ file, examples }) 
     const tail = `${output.slice(-3000)}\n`;
     if (expected[0]! < 100) expect(exitStatus, tail).toBe(expected[0]);
     else expect([exitStatus, ...calls.map(({ status }) => status)], tail).toEqual([0, ...expected]);
-    for (const call of calls) expect(broken(call), `${call.method} ${call.path}`).toEqual([]);
+    for (const call of calls) expect(listViolations(call), `${call.method} ${call.path}`).toEqual([]);
     for (const { path, status, text: answered } of calls)
       if (path === '/sql' && status === 200) expect(JSON.parse(answered)).not.toMatchObject({ rows: 0 });
     if (excerpt !== undefined) expect(missingFrom(JSON.parse(calls.at(-1)?.text ?? output), excerpt)).toEqual([]);
@@ -71,7 +71,7 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, { meth
 }));
 
 /** Violations of the contract in an answer. */
-function broken({ method, path, status, type, text }: Call): string[] {
+function listViolations({ method, path, status, type, text }: Call): string[] {
   const [bare = ''] = path.split('?');
   const id = OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted(
     (a, b) => b.words - a.words,

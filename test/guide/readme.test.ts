@@ -23,14 +23,14 @@ beforeAll(async () => {
   if (isRunnable) shell = await openShell(folder, {});
   // A precondition of the README: a folder with the reader's prices.
   await mkdir(join(folder, 'desk', 'prices'), { recursive: true });
-  await writeFile(join(folder, 'desk', 'prices', 'market.csv'), prices());
+  await writeFile(join(folder, 'desk', 'prices', 'market.csv'), formatPrices());
 });
 afterAll(async () => {
   await shell?.close();
   await service.close();
 });
 
-function prices(): string {
+function formatPrices(): string {
   const days = ['2010-01-04', '2010-01-05', '2010-01-06', '2010-01-07', '2010-01-08'];
   const rows = days.flatMap((day, i) => [`${day},A,${100 + i}`, `${day},B,${50 - i}`]);
   return ['date,identifier,CLOSE', ...rows, ''].join('\n');

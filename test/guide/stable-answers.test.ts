@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { stableAnswers } from './stable-answers.js';
 
-const job = (seconds: number, id: string, status = 'succeeded') => ({
+const createJob = (seconds: number, id: string, status = 'succeeded') => ({
   job_id: `render:20260102T09304${seconds}-${id}`,
   status,
   created_at: `2026-01-02T09:30:4${seconds}.120000+00:00`,
@@ -11,13 +11,13 @@ const job = (seconds: number, id: string, status = 'succeeded') => ({
 });
 
 test('an answer that differs only in times, ids, hashes and free space stays as it is stored', () => {
-  const stored = { getJob: job(1, '0a1b2c3d') };
-  expect(stableAnswers(stored, { getJob: job(2, 'ffffffff') })).toEqual(stored);
+  const stored = { getJob: createJob(1, '0a1b2c3d') };
+  expect(stableAnswers(stored, { getJob: createJob(2, 'ffffffff') })).toEqual(stored);
 });
 
-test('an answer that differs otherwise, a new one and the order are those recorded', () => {
-  const recorded = { listJobs: [job(2, 'ffffffff')], getJob: job(2, 'ffffffff', 'failed') };
-  const answers = stableAnswers({ getJob: job(1, '0a1b2c3d'), gone: 1 }, recorded);
+test('an answer with other differences, a new one and the order are recorded again', () => {
+  const recorded = { listJobs: [createJob(2, 'ffffffff')], getJob: createJob(2, 'ffffffff', 'failed') };
+  const answers = stableAnswers({ getJob: createJob(1, '0a1b2c3d'), gone: 1 }, recorded);
   expect(answers).toEqual(recorded);
   expect(Object.keys(answers)).toEqual(['listJobs', 'getJob']);
 });

@@ -30,7 +30,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
   selection: () => classTable(SELECTION_CLASSES),
   weighting: () => classTable(WEIGHTING_CLASSES),
   functions: () =>
-    table(
+    formatTable(
       ['function', 'is', 'example'],
       FUNCTIONS.map(({ signature, help, example }) => [`\`${signature}\``, help, `\`${example}\``]),
     ),
@@ -40,17 +40,17 @@ const TABLES: Readonly<Record<string, () => string>> = {
   objectives: () => classTable(OBJECTIVE_CLASSES),
   returns: () => classTable(RETURNS_CLASSES),
   overlays: () =>
-    table(
+    formatTable(
       ['type', 'is', 'formula', 'as published in'],
       OVERLAY_TYPES.map(({ type, help, formula, reference }) => [`\`${type}\``, help, `\`${formula}\``, reference]),
     ),
   blocks: () =>
-    table(
+    formatTable(
       ['kind', 'shows'],
       Object.entries(BLOCK_KINDS).map(([kind, { help }]) => [`\`${kind}\``, help]),
     ),
   sources: () =>
-    table(
+    formatTable(
       ['block', 'names', 'shows'],
       [
         ...sourceRows('`table`, source', TABLE_SOURCES),
@@ -59,12 +59,12 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ],
     ),
   stats: () =>
-    table(
+    formatTable(
       ['stat', 'printed as', 'it', 'unless stats are named, of'],
       Object.entries(STATS).map(([stat, { label, meaning, usual }]) => [`\`${stat}\``, label, meaning, USUAL[usual]]),
     ),
   exports: () =>
-    table(
+    formatTable(
       ['table', 'column', 'unit', 'is'],
       Object.entries<ExportTable>(EXPORTS).flatMap(([name, { help, row, columns }]) => [
         [`**\`${name}\`**`, '', '', `${help} A row is ${row}.`],
@@ -72,7 +72,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ]),
     ),
   formats: () =>
-    table(
+    formatTable(
       ['format', '`Accept`', 'is'],
       Object.entries(EXPORT_FORMATS).map(([name, { media, help }]) => [`\`${name}\``, `\`${media}\``, help]),
     ),
@@ -80,7 +80,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
   plugins: () => pluginExamples(),
   rows: () => rowFunctions(),
   errors: () =>
-    table(
+    formatTable(
       ['code', 'status', 'means'],
       Object.entries(ERRORS).map(([code, { status, help }]) => [
         `\`${code}\``,
@@ -89,13 +89,13 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ]),
     ),
   toolsets: () =>
-    table(
+    formatTable(
       ['toolset', 'tools', 'selected by default'],
       Object.entries(TOOLSETS).map(([name, { help, isDefault }]) => [`\`${name}\``, help, isDefault ? 'yes' : '']),
     ),
   findings: () => `${FINDING_CODES.map((code) => `\`${code}\``).join(', ')}.`,
   limits: () =>
-    table(
+    formatTable(
       ['name', 'value', 'limits'],
       Object.entries(LIMIT_SPECS).map(([name, { value, help }]) => [
         `\`${name}\``,
@@ -113,7 +113,7 @@ function nothingServed(): never {
 function evidenceTable(): string {
   const templates = new Map(readMethodologies().map((template) => [template.id, template]));
   const rows = readEvidence().toSorted((a, b) => (a.template < b.template ? -1 : a.template > b.template ? 1 : 0));
-  return table(
+  return formatTable(
     ['template', 'store', 'documents', 'without', 'weights', 'level', 'backtests'],
     rows.map(({ template, store, documents, weights, level, ms }) => [
       `\`${template}\``,
@@ -164,7 +164,7 @@ export function addTables(text: string): string {
   });
 }
 
-function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+function formatTable(heads: readonly string[], rows: readonly (readonly string[])[]): string {
   return [heads, heads.map(() => '---'), ...rows]
     .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
     .join('\n');
@@ -222,7 +222,7 @@ function classTable(entries: readonly CatalogueEntry[]): string {
     const own = parameters.filter(({ name }) => !COMMON.has(name));
     return [`\`${type}\``, help ?? '', own.map(parameterText).join(', ')];
   });
-  return table(['class', 'does', 'parameters'], rows);
+  return formatTable(['class', 'does', 'parameters'], rows);
 }
 
 function parameterText({ name, required, default: fallback }: ParameterSpec): string {

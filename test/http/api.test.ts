@@ -50,7 +50,7 @@ async function ask(method: string, path: string, scope: string | undefined, text
 const bodyOf = (route: Route) => (route.body === undefined ? undefined : '{}');
 const guarded = routes.filter(([, route]) => route.scope !== 'open');
 
-test.each(guarded)('%s asks for a key before it says anything', async (_id, route) => {
+test.each(guarded)('%s requires a key before it answers', async (_id, route) => {
   expect(await ask(route.method, pathOf(route, 'x'.repeat(65)), undefined, bodyOf(route))).toMatchObject({
     status: 401,
     code: 'UNAUTHENTICATED',
@@ -100,7 +100,7 @@ test.each(routes.filter(([, route]) => route.openQuery !== true))(
   },
 );
 
-describe('an Accept that cannot be met is 406, with everything that can', () => {
+describe('an unsupported Accept is 406 with the supported types', () => {
   const asked = routes.filter(
     ([, { success, query }]) => success.status !== 204 && (query?.safeParse({}).success ?? true),
   );
@@ -118,7 +118,7 @@ describe('an Accept that cannot be met is 406, with everything that can', () => 
       expect([accept, (await answerTo(accept)).status]).toEqual([accept, route.success.status]);
   });
 
-  test('one where a format of the query says it instead', async () => {
+  test('a format in the query replaces Accept', async () => {
     expect((await ask('GET', '/events?format=ics', 'read', undefined, 'image/x-none')).status).toBe(200);
   });
 });
@@ -126,7 +126,7 @@ describe('an Accept that cannot be met is 406, with everything that can', () => 
 /** A body that is parsed off the event loop is read last: its syntax errors are reported after those of the query. */
 const parsedFirst = routes.filter(([, route]) => route.body !== undefined && route.body.raw !== true);
 
-test.each(parsedFirst)('%s refuses a body that is not JSON before it looks at the rest', async (_id, route) => {
+test.each(parsedFirst)('%s refuses a body that is not JSON before other checks', async (_id, route) => {
   expect(
     await ask(route.method, `${pathOf(route, 'x'.repeat(65))}?no_such_parameter=1`, 'admin', '{"a":'),
   ).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });

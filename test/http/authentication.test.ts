@@ -10,7 +10,7 @@ const withKeys = createAuthenticate({
 });
 const withoutKeys = createAuthenticate({ areConfigured: () => false, verify: () => undefined });
 
-const sent = (headers: Record<string, string>, method = 'GET') => ({
+const createCall = (headers: Record<string, string>, method = 'GET') => ({
   request: { method, headers: new Headers(headers), url: 'http://localhost/indices' },
   address: () => '127.0.0.1',
 });
@@ -21,7 +21,7 @@ async function codeOf(
   method?: string,
 ): Promise<string> {
   try {
-    await authenticate(sent(headers, method));
+    await authenticate(createCall(headers, method));
     return 'accepted';
   } catch (failure) {
     return failure instanceof Refusal ? failure.code : 'defect';
@@ -36,7 +36,7 @@ describe('a service with keys', () => {
     { authorization: `Bearer ${KEY}`, 'x-api-key': KEY },
     { 'x-api-key': KEY, host: 'index.example.com', origin: 'https://example.com' },
   ])('accepts %j', async (headers) => {
-    expect(await withKeys(sent(headers))).toBe(principal);
+    expect(await withKeys(createCall(headers))).toBe(principal);
   });
 
   test.each([
@@ -61,7 +61,7 @@ describe('a service without keys', () => {
     { host: '[::1]:8080', origin: 'http://[::1]:3000' },
     { host: '127.8.8.8', origin: 'http://localhost' },
   ])('does everything for %j', async (headers) => {
-    expect([...(await withoutKeys(sent(headers))).scopes]).toContain('admin');
+    expect([...(await withoutKeys(createCall(headers))).scopes]).toContain('admin');
   });
 
   test.each([
@@ -104,14 +104,14 @@ describe('a service without keys', () => {
       ]);
   });
 
-  test('reads of another page of this machine are answered, and not shown to it', async () => {
+  test('reads from another page of this machine are answered, but hidden from that page', async () => {
     expect(await codeOf(withoutKeys, { ...own, origin: 'http://localhost:3000', 'sec-fetch-site': 'same-site' })).toBe(
       'accepted',
     );
   });
 });
 
-test('loopback names are those that can mean nothing else', () => {
+test('only names that always mean this machine count as loopback', () => {
   expect(['localhost', 'LOCALHOST', '127.0.0.1', '127.255.0.9', '::1', '[::1]'].every(isLoopbackName)).toBe(true);
   expect(['0.0.0.0', '::', '192.168.0.1', 'localhost.evil', '1127.0.0.1', ''].some(isLoopbackName)).toBe(false);
 });

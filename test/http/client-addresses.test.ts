@@ -53,7 +53,7 @@ describe('connections of one address', () => {
   afterAll(() => Promise.all([server.close(0), trusting.close(0)]));
 
   /** Returns the sockets that are still open after each was served or closed. */
-  async function served(url: string, localAddress: string, count: number) {
+  async function countServed(url: string, localAddress: string, count: number) {
     const { port } = new URL(url);
     const sockets = Array.from({ length: count }, () =>
       connect({ port: Number(port), host: '127.0.0.1', localAddress }),
@@ -71,15 +71,15 @@ describe('connections of one address', () => {
   }
 
   test('are limited, and those of another address are served', async () => {
-    const many = await served(server.url, '127.0.0.1', LIMITS.MAX_ADDRESS_CONNECTIONS + 50);
+    const many = await countServed(server.url, '127.0.0.1', LIMITS.MAX_ADDRESS_CONNECTIONS + 50);
     expect(many.answered).toBe(LIMITS.MAX_ADDRESS_CONNECTIONS);
-    const other = await served(server.url, '127.0.0.2', 1);
+    const other = await countServed(server.url, '127.0.0.2', 1);
     expect(other.answered).toBe(1);
     const closed = many.sockets.map((socket) => (socket.closed ? undefined : once(socket, 'close')));
     for (const socket of many.sockets) socket.destroy();
     await Promise.all(closed);
     const probe = async (): Promise<number> => {
-      const { sockets, answered } = await served(server.url, '127.0.0.1', 1);
+      const { sockets, answered } = await countServed(server.url, '127.0.0.1', 1);
       for (const socket of sockets) socket.destroy();
       return answered;
     };
@@ -88,7 +88,7 @@ describe('connections of one address', () => {
   });
 
   test('of a trusted proxy are not limited', async () => {
-    const { sockets, answered } = await served(trusting.url, '127.0.0.9', LIMITS.MAX_ADDRESS_CONNECTIONS + 50);
+    const { sockets, answered } = await countServed(trusting.url, '127.0.0.9', LIMITS.MAX_ADDRESS_CONNECTIONS + 50);
     expect(answered).toBe(LIMITS.MAX_ADDRESS_CONNECTIONS + 50);
     for (const socket of sockets) socket.destroy();
   });

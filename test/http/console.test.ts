@@ -31,7 +31,7 @@ const ask = async (path: string, headers: Record<string, string> = {}, app = app
   app.fetch(new Request(`http://localhost${path}`, { headers: { host: 'localhost', ...headers } }));
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'accept-encoding': 'gzip, br' };
 
-test('browsers get the page at every address of it, under a policy that lets nothing in from elsewhere', async () => {
+test('browsers get the page at each of its addresses, under a policy that blocks other origins', async () => {
   for (const path of ['/', '/console', '/console/indices/EQ', '/console/indices/EQ/rebalances/2024-03-15?tab=x']) {
     const response = await ask(path, BROWSER);
     expect([path, response.status, await response.text()]).toEqual([path, 200, 'br page']);
@@ -64,7 +64,7 @@ test('assets are cached permanently in the requested coding, and those of anothe
   expect((await ask('/console/assets/main-old.js', BROWSER)).status).toBe(404);
 });
 
-test('a console that was not built says how it is', async () => {
+test('a console that was not built explains how to build it', async () => {
   const response = await ask('/', BROWSER, appOf(false));
   expect([response.status, await response.json()]).toMatchObject([404, { error: { message: /npm run build/ } }]);
 });

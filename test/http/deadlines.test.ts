@@ -4,15 +4,15 @@ import { createDeadlines } from '#http/deadlines.js';
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance', 'Date'] }));
 afterEach(() => void vi.useRealTimers());
 
-test('work is refused a second after its deadline at the latest, and what ends in time is not', async () => {
+test('work is refused at most a second after its deadline, and work that ends in time is not', async () => {
   const { within } = createDeadlines(10);
-  const outcome = (work: Promise<unknown>): Promise<unknown> =>
+  const readOutcome = (work: Promise<unknown>): Promise<unknown> =>
     within(work).catch(({ code }: { code: string }) => code);
-  const late = outcome(new Promise(() => {}));
+  const late = readOutcome(new Promise(() => {}));
   let resolve!: (value: number) => void;
-  const inTime = outcome(new Promise<number>((end) => (resolve = end)));
+  const inTime = readOutcome(new Promise<number>((end) => (resolve = end)));
   await vi.advanceTimersByTimeAsync(9000);
-  const later = outcome(new Promise(() => {}));
+  const later = readOutcome(new Promise(() => {}));
   resolve(1);
   expect(await inTime).toBe(1);
   await vi.advanceTimersByTimeAsync(2000);

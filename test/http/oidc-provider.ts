@@ -35,16 +35,16 @@ export async function startProvider(clientId: string): Promise<Provider> {
   let reads = 0;
   const codes = new Map<string, { readonly challenge: string; readonly nonce: string }>();
   const server = createServer(async (request, response) => {
-    const url = new URL(request.url!, issuer());
+    const url = new URL(request.url!, readIssuer());
     const json = (body: object, status = 200): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     };
     if (url.pathname === '/.well-known/openid-configuration')
       return json({
-        issuer: issuer(),
-        authorization_endpoint: `${issuer()}/authorize`,
-        token_endpoint: `${issuer()}/token`,
-        jwks_uri: `${issuer()}/keys`,
+        issuer: readIssuer(),
+        authorization_endpoint: `${readIssuer()}/authorize`,
+        token_endpoint: `${readIssuer()}/token`,
+        jwks_uri: `${readIssuer()}/keys`,
         response_types_supported: ['code'],
         subject_types_supported: ['public'],
         id_token_signing_alg_values_supported: ['ES256'],
@@ -61,7 +61,7 @@ export async function startProvider(clientId: string): Promise<Provider> {
       const back = new URL(ask('redirect_uri'));
       back.searchParams.set('code', code);
       back.searchParams.set('state', ask('state'));
-      back.searchParams.set('iss', issuer());
+      back.searchParams.set('iss', readIssuer());
       response.writeHead(302, { location: back.href }).end();
       return;
     }
@@ -79,9 +79,9 @@ export async function startProvider(clientId: string): Promise<Provider> {
     json({ access_token: 'opaque', token_type: 'bearer', expires_in: 300, id_token: idToken });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const issuer = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const readIssuer = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const provider: Provider = {
-    issuer: issuer(),
+    issuer: readIssuer(),
     keysRead: () => reads,
     async rotate() {
       pair = await generateKeyPair('ES256');
@@ -91,7 +91,7 @@ export async function startProvider(clientId: string): Promise<Provider> {
       const now = Math.floor(Date.now() / 1000);
       const token = new SignJWT(claims)
         .setProtectedHeader({ alg: 'ES256', kid: terms.kid ?? kid })
-        .setIssuer(terms.issuer ?? issuer())
+        .setIssuer(terms.issuer ?? readIssuer())
         .setIssuedAt(now);
       if (terms.audience !== undefined || !('audience' in terms)) token.setAudience(terms.audience ?? 'divisor');
       if (terms.expires !== null) token.setExpirationTime(now + (terms.expires ?? 300));

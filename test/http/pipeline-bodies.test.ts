@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { createSample } from './sample-app.js';
-import { refusal, findings } from './refusals.js';
+import { createRefusal, listFindings } from './refusals.js';
 
 const { send, long } = createSample();
 long.release();
 
 describe('bodies', () => {
   const put = (text: string, headers: Record<string, string> = {}) =>
-    refusal(send('PUT', '/things/one', { text, headers }));
+    createRefusal(send('PUT', '/things/one', { text, headers }));
 
   test.each([
     ['text that is not JSON', '{"name": NaN}', 'line 1, column 10'],
@@ -54,13 +54,13 @@ describe('bodies', () => {
     expect((await put('{"name":"x"}', { 'content-encoding': 'gzip' })).message).toContain('content encoding "gzip"');
   });
 
-  test('a number no double holds is found where it stands, also inside free parameters', async () => {
+  test('a number outside the range of a double is found with its position, also inside free parameters', async () => {
     const { status, detail } = await put('{"name":"x","weight":1e999,"extra":{"a":[1,-1e400]}}');
     expect(status).toBe(422);
-    expect(findings(detail)).toEqual(['extra.a[1]: OUT_OF_RANGE', 'weight: OUT_OF_RANGE']);
+    expect(listFindings(detail)).toEqual(['extra.a[1]: OUT_OF_RANGE', 'weight: OUT_OF_RANGE']);
   });
 
-  test('a report is given a number no double holds, to name it itself', async () => {
+  test('a report receives a number outside the range of a double, and names it itself', async () => {
     expect(await (await send('POST', '/things/check', { text: '{"big":1e999}' })).json()).toEqual({
       seen: ['big'],
       big: true,
@@ -69,12 +69,12 @@ describe('bodies', () => {
 
   test('unknown fields and wrong types are reported together', async () => {
     const { detail } = await put('{"name":"","weight":"heavy","color":"red"}');
-    expect(findings(detail)).toEqual(['color: UNKNOWN_FIELD', 'name: OUT_OF_RANGE', 'weight: WRONG_TYPE']);
+    expect(listFindings(detail)).toEqual(['color: UNKNOWN_FIELD', 'name: OUT_OF_RANGE', 'weight: WRONG_TYPE']);
   });
 
   test.each(['[]', '"text"', '7', 'null'])('a document that is %s is no object', async (text) => {
-    const { status, detail } = await refusal(send('POST', '/things/check', { text }));
-    expect([status, findings(detail)]).toEqual([422, [': WRONG_TYPE']]);
+    const { status, detail } = await createRefusal(send('POST', '/things/check', { text }));
+    expect([status, listFindings(detail)]).toEqual([422, [': WRONG_TYPE']]);
   });
 
   test.each([undefined, '', 'null', '{}', ' \n{}'])('an optional body may be %j', async (text) => {
@@ -98,7 +98,7 @@ describe('bodies', () => {
         headers: { 'x-api-key': 'write', 'content-type': 'application/json' },
       }),
     );
-    expect((await refusal(Promise.resolve(answer))).message).toBe('The body is not UTF-8.');
+    expect((await createRefusal(Promise.resolve(answer))).message).toBe('The body is not UTF-8.');
   });
 });
 
@@ -127,7 +127,7 @@ describe('etags', () => {
   });
 
   test.each(['"e0"', 'W/"e1"', 'e1'])('If-Match %s refuses the write and names the stored etag', async (header) => {
-    const { status, code, detail } = await refusal(put(header));
+    const { status, code, detail } = await createRefusal(put(header));
     expect([status, code, detail]).toEqual([412, 'PRECONDITION_FAILED', { etag: 'e1' }]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { SCOPES } from '#contract/route.js';
 import { createSample, sampleRoutes } from './sample-app.js';
-import { refusal, findings } from './refusals.js';
+import { createRefusal, listFindings } from './refusals.js';
 
 const { send, log, answered, long } = createSample();
 long.release();
@@ -59,21 +59,21 @@ describe('checks come in the order of the contract', () => {
     ['a conflict', 'PUT', '/things/one', { json: { name: 'taken' } }, 409, 'INDEX_EXISTS'],
     ['no data', 'PUT', '/things/one', { json: { name: 'away' } }, 503, 'NO_DATA_SOURCE'],
   ] as const)('%s', async (_name, method, path, options, status, code) => {
-    const answer = await refusal(send(method, path, options));
+    const answer = await createRefusal(send(method, path, options));
     expect([answer.status, answer.code]).toEqual([status, code]);
   });
 });
 
 describe('methods', () => {
   test('a wrong method names those the path accepts, in Allow and in the detail', async () => {
-    const { headers, detail } = await refusal(send('PATCH', '/things/one'));
+    const { headers, detail } = await createRefusal(send('PATCH', '/things/one'));
     expect(headers.get('allow')).toBe('DELETE, GET, HEAD, PUT');
     expect(detail).toEqual({ allowed: ['DELETE', 'GET', 'HEAD', 'PUT'] });
   });
 
-  test('a fixed word is no id: its path has its own methods', async () => {
+  test('a fixed word is not an id: its path has its own methods', async () => {
     for (const method of ['GET', 'PUT', 'DELETE']) {
-      const { status, detail } = await refusal(
+      const { status, detail } = await createRefusal(
         send(method, '/things/check', method === 'PUT' ? { json: { name: 'x' } } : {}),
       );
       expect([method, status, detail]).toEqual([method, 405, { allowed: ['POST'] }]);
@@ -89,12 +89,12 @@ describe('methods', () => {
       '',
     ]);
     expect((await send('HEAD', '/things/none')).status).toBe(404);
-    expect((await refusal(send('OPTIONS', '/things'))).status).toBe(405);
-    expect((await refusal(send('PROPFIND', '/things'))).status).toBe(405);
+    expect((await createRefusal(send('OPTIONS', '/things'))).status).toBe(405);
+    expect((await createRefusal(send('PROPFIND', '/things'))).status).toBe(405);
   });
 
   test('an open path lists its methods without a key', async () => {
-    expect((await refusal(send('DELETE', '/live', { scopes: '' }))).status).toBe(405);
+    expect((await createRefusal(send('DELETE', '/live', { scopes: '' }))).status).toBe(405);
   });
 });
 
@@ -121,7 +121,7 @@ describe('answers', () => {
   });
 
   test('a defect shows the client only its request id, and the log everything', async () => {
-    const { status, code, message, detail } = await refusal(
+    const { status, code, message, detail } = await createRefusal(
       send('GET', '/crash', { scopes: 'admin', headers: { 'x-request-id': 'r-7' } }),
     );
     expect([status, code, detail]).toEqual([500, 'INTERNAL', { request_id: 'r-7' }]);
@@ -153,10 +153,12 @@ describe('answers', () => {
   });
 
   test('503 says when to try again, 401 how to authenticate', async () => {
-    expect((await refusal(send('PUT', '/things/one', { json: { name: 'away' } }))).headers.get('retry-after')).toBe(
-      '5',
+    expect(
+      (await createRefusal(send('PUT', '/things/one', { json: { name: 'away' } }))).headers.get('retry-after'),
+    ).toBe('5');
+    expect((await createRefusal(send('GET', '/things', { scopes: '' }))).headers.get('www-authenticate')).toBe(
+      'Bearer',
     );
-    expect((await refusal(send('GET', '/things', { scopes: '' }))).headers.get('www-authenticate')).toBe('Bearer');
   });
 
   test('204 has neither body nor type', async () => {
@@ -200,11 +202,11 @@ describe('queries', () => {
   });
 
   test('all errors of a query are reported at once', async () => {
-    const { status, detail } = await refusal(
+    const { status, detail } = await createRefusal(
       send('GET', '/things?limit=0&deep=1&after=a&after=b&nope=1&__proto__=x&limits='),
     );
     expect(status).toBe(422);
-    expect(findings(detail)).toEqual([
+    expect(listFindings(detail)).toEqual([
       '__proto__: UNKNOWN_FIELD',
       'after: WRONG_TYPE',
       'deep: WRONG_TYPE',
@@ -217,12 +219,14 @@ describe('queries', () => {
   test.each(['limit=', 'limit=five', 'limit=0x10', 'limit=1e999', 'limit=1.5', 'limit=NaN'])(
     '%s is no whole number',
     async (search) => {
-      expect(findings((await refusal(send('GET', `/things?${search}`))).detail)).toEqual(['limit: WRONG_TYPE']);
+      expect(listFindings((await createRefusal(send('GET', `/things?${search}`))).detail)).toEqual([
+        'limit: WRONG_TYPE',
+      ]);
     },
   );
 
   test('a route without parameters refuses any, a probe ignores all', async () => {
-    expect((await refusal(send('GET', '/things/one?x=1'))).code).toBe('VALIDATION_FAILED');
+    expect((await createRefusal(send('GET', '/things/one?x=1'))).code).toBe('VALIDATION_FAILED');
     expect((await send('GET', '/live?x=1&y')).status).toBe(200);
   });
 });
@@ -231,9 +235,9 @@ describe('ids', () => {
   test.each(['x'.repeat(65), 'a.b', 'a%20b', '..%2F..%2Fetc', '%C3%A9', 'a%0A', '%ZZ', '%2541'])(
     '%s is refused before anything is looked up',
     async (id) => {
-      const { status, code, detail } = await refusal(send('GET', `/things/${id}`));
+      const { status, code, detail } = await createRefusal(send('GET', `/things/${id}`));
       expect([status, code]).toEqual([422, 'INVALID_IDENTIFIER']);
-      expect(findings(detail)).toEqual(['thing_id: BAD_IDENTIFIER']);
+      expect(listFindings(detail)).toEqual(['thing_id: BAD_IDENTIFIER']);
     },
   );
 

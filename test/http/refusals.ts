@@ -1,6 +1,6 @@
 import { ErrorEnvelope } from '#contract/common.js';
 
-export async function refusal(response: Promise<Response>): Promise<{
+export async function createRefusal(response: Promise<Response>): Promise<{
   status: number;
   code: string;
   message: string;
@@ -13,7 +13,7 @@ export async function refusal(response: Promise<Response>): Promise<{
 }
 
 /** Paths of the findings in a refusal's detail, with their codes. */
-export function findings(detail: Record<string, unknown> | null): string[] {
+export function listFindings(detail: Record<string, unknown> | null): string[] {
   const all = (detail?.['findings'] ?? []) as { path: string; code: string }[];
   return all.map(({ path, code }) => `${path}: ${code}`);
 }

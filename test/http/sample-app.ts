@@ -232,11 +232,11 @@ export function createSample(
 ): Sample {
   const log: Record<string, unknown>[] = [];
   const responses: Answered[] = [];
-  let waiting = () => {};
-  const cameIn = new Promise<void>((resolve) => (waiting = resolve));
+  let ignoreCall = () => {};
+  const cameIn = new Promise<void>((resolve) => (ignoreCall = resolve));
   let release = () => {};
   const released = new Promise<void>((resolve) => (release = resolve));
-  const long: LongAnswers = { cancelled: 0, aborted: 0, release, released, waiting };
+  const long: LongAnswers = { cancelled: 0, aborted: 0, release, released, waiting: ignoreCall };
   const app = createApp({
     api: sampleRoutes,
     handlers: sampleHandlers(long),

@@ -16,7 +16,13 @@ afterEach(async () => {
 /**
  * Returns a stream of bytes, endless or of a given length, that fills any buffer of the reader; no two parts are equal.
  */
-function bytes({ length = Infinity, failsAt = Infinity }: { readonly length?: number; readonly failsAt?: number }) {
+function createBytes({
+  length = Infinity,
+  failsAt = Infinity,
+}: {
+  readonly length?: number;
+  readonly failsAt?: number;
+}) {
   const rooms = new Set<number>();
   const seen = { given: 0, cancelled: 0, hash: createHash('sha256'), rooms };
   const stream = new ReadableStream({
@@ -51,8 +57,8 @@ async function serve(stream: ReadableStream<Uint8Array>): Promise<IncomingMessag
   return answer;
 }
 
-test('a stream of bytes arrives whole through one room, however slowly it is read', async () => {
-  const { seen, stream } = bytes({ length: 3_000_001 });
+test('a stream of bytes arrives complete through one buffer, however slowly it is read', async () => {
+  const { seen, stream } = createBytes({ length: 3_000_001 });
   const answer = await serve(stream);
   const arrived = createHash('sha256');
   let count = 0;
@@ -71,8 +77,8 @@ test('an empty stream of bytes is an empty answer', async () => {
   expect(await answer.toArray()).toEqual([]);
 });
 
-test('a reader that does not read is not read for', async () => {
-  const { seen, stream } = bytes({});
+test('a stream stops reading while its reader does not read', async () => {
+  const { seen, stream } = createBytes({});
   const answer = await serve(stream);
   await once(answer, 'readable');
   const TURNS = 1000;
@@ -86,7 +92,7 @@ test('a reader that does not read is not read for', async () => {
 });
 
 test('a stream is cancelled when its client leaves', async () => {
-  const { seen, stream } = bytes({});
+  const { seen, stream } = createBytes({});
   const answer = await serve(stream);
   await once(answer, 'readable');
   answer.destroy();
@@ -95,7 +101,7 @@ test('a stream is cancelled when its client leaves', async () => {
 });
 
 test('a stream that fails breaks the answer off', async () => {
-  const answer = await serve(bytes({ failsAt: 600_000 }).stream);
+  const answer = await serve(createBytes({ failsAt: 600_000 }).stream);
   await expect(answer.toArray()).rejects.toThrow('aborted');
 });
 
@@ -116,7 +122,7 @@ test('a stream that is not one of bytes opens its answer at once and arrives as 
   await once(answer, 'end');
 });
 
-async function* batches(failure?: Error): AsyncGenerator<readonly object[]> {
+async function* listBatches(failure?: Error): AsyncGenerator<readonly object[]> {
   yield [{ seq: 1 }];
   yield []; // No entry matches.
   if (failure !== undefined) throw failure;
@@ -124,9 +130,11 @@ async function* batches(failure?: Error): AsyncGenerator<readonly object[]> {
 }
 
 test('a log is cut where it cannot be read further, and never ends like a whole one', async () => {
-  expect(Buffer.concat(await (await serve(logLines(batches()))).toArray()).toString()).toBe('{"seq":1}\n{"seq":2}\n');
+  expect(Buffer.concat(await (await serve(logLines(listBatches()))).toArray()).toString()).toBe(
+    '{"seq":1}\n{"seq":2}\n',
+  );
   server!.close();
-  const answer = await serve(logLines(batches(new Error('lost'))));
+  const answer = await serve(logLines(listBatches(new Error('lost'))));
   const parts: Buffer[] = [];
   answer.on('data', (part: Buffer) => parts.push(part));
   await expect(once(answer, 'end')).rejects.toThrow('aborted');

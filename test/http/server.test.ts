@@ -53,7 +53,7 @@ describe('requests that the HTTP parser refuses get the error body of the servic
   });
 });
 
-test('a connection that brings nothing in time is closed without an answer', async () => {
+test('a connection without a request in time is closed without an answer', async () => {
   const short = await listen({ app: sample.app, host: '127.0.0.1', port: 0, headersTimeoutMs: 20 });
   port = Number(new URL(short.url).port);
   expect(await exchange()).toBe('');
@@ -70,7 +70,7 @@ describe('bodies over the wire', () => {
     );
   });
 
-  test('a chunked body beyond the limit is refused as it comes', async () => {
+  test('a chunked body beyond the limit is refused while it arrives', async () => {
     const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, 0x20), Buffer.from('\r\n')]);
     const response = await exchange(
       `${head}Transfer-Encoding: chunked\r\n\r\n`,
@@ -102,7 +102,7 @@ async function answeredOnce(): Promise<void> {
 
 describe('a GET is answered with the same bytes whether it needs a Request or not', () => {
   /** HTTP/1.1 requires a host. The connection stays open after the first answer, and is closed after the second. */
-  const answers = (target: string, ...headers: readonly string[]): Promise<string[]> =>
+  const readAnswers = (target: string, ...headers: readonly string[]): Promise<string[]> =>
     Promise.all(
       ['localhost', 'LOCALHOST'].map(async (host) => {
         const lines = [`GET ${target} HTTP/1.1`, `Host: ${host}`, 'X-Request-Id: same', ...headers];
@@ -129,7 +129,7 @@ describe('a GET is answered with the same bytes whether it needs a Request or no
     ['a defect', '/crash', ['X-API-Key: admin'], 500],
     ['a trace', '/things', [key, 'Traceparent: none'], 200],
   ] as const)('%s', async (_name, target, headers, status) => {
-    const [plain, full] = await answers(target, ...headers);
+    const [plain, full] = await readAnswers(target, ...headers);
     expect(plain).toBe(full);
     const [, open, closed] = plain!.split(/HTTP\/1\.1 /);
     expect(open!.replace('Connection: keep-alive\r\nKeep-Alive: timeout=20', 'Connection: close')).toBe(closed);
@@ -158,7 +158,7 @@ test('HEAD of a stream opens nothing that stays open', async () => {
   expect([response.status, sample.long.cancelled]).toEqual([200, 1]);
 });
 
-test('a handler hears that its client left, and may fail by it without that being a defect', async () => {
+test('a handler is notified when its client leaves, and its failure then is not a defect', async () => {
   const request = httpRequest(`${server.url}/wait`, { headers: { 'x-api-key': 'read' } });
   request.on('error', () => undefined);
   request.end();
@@ -182,7 +182,7 @@ test('closing waits for the request under way and refuses new connections', asyn
   await closed;
 });
 
-test('closing cuts what does not end in time', async () => {
+test('closing aborts requests that do not end in time', async () => {
   const answer = fetch(`${server.url}/wait`, { headers: { 'x-api-key': 'read' } });
   const failed = expect(answer).rejects.toThrow();
   await sample.waiting;

@@ -69,7 +69,7 @@ test('where clients need certificates, one of the authority is accepted and no o
   expect(await ask(url, { ca })).toMatchObject({ failure: expect.any(String) });
 });
 
-test('a certificate that is renewed is shown to the next client; one that cannot be used changes nothing', async () => {
+test('a renewed certificate is used for the next client; an invalid one changes nothing', async () => {
   const files = await filesOf('first');
   const reloads: unknown[] = [];
   let server: Parameters<typeof followTls>[1] | undefined;
@@ -120,7 +120,7 @@ test('connections of clients that another authority vouched for end when it is n
   await closed;
 });
 
-test('files that are no pair are refused at the start', async () => {
+test('a certificate and key that do not match are refused at the start', async () => {
   const files = await filesOf('first');
   await writeFile(files.key, CERTIFICATES.second.key);
   await expect(readTls(files)).rejects.toThrow(/key values mismatch/);

@@ -18,7 +18,7 @@ describe('the header traceparent', () => {
     expect(traceContextOf(SENT)!.spanId).toMatch(/^(?!0{16})[0-9a-f]{16}$/);
   });
 
-  test('of a version to come may say more', () => {
+  test('of a later version may contain more', () => {
     expect(traceContextOf(`cc-${TRACE}-${PARENT}-09-what-the-future-will-be-like`)).toMatchObject({
       traceId: TRACE,
       flags: '09',
@@ -40,7 +40,7 @@ describe('the header traceparent', () => {
     ['sent twice', `${SENT}, ${SENT}`],
   ])('is ignored when it is %s', (_, header) => expect(traceContextOf(header)).toBeNull());
 
-  test('is ignored or whole, whatever is sent', () => {
+  test('is either ignored or completely valid', () => {
     const part = fc.string({ unit: fc.constantFrom('0', '1', 'f', 'F', '-', ' ', 'g'), maxLength: 40 });
     fc.assert(
       fc.property(

@@ -60,7 +60,7 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   const { seed, events, isOutagesAlone = false } = options;
   const random = seeded(seed);
   const agenda = createAgenda();
-  const between = (low: number, high: number): number => low + Math.floor(random() * (high - low));
+  const drawBetween = (low: number, high: number): number => low + Math.floor(random() * (high - low));
   const counts: Counts = { ...NOTHING };
   let isKind = false;
   let failure: Error | undefined;
@@ -80,7 +80,7 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
     database,
     files: new Set(),
     random,
-    between,
+    between: drawBetween,
     chance: (probability) => !isKind && random() < probability,
     threadsEnd: !isOutagesAlone,
     makeKind: () => kindOf(world.files),
@@ -88,13 +88,13 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   };
   const nodes = NODES.map((name) => createNode(world, name));
   const acknowledged = new Set<string>();
-  const createAnyNode = () => nodes[between(0, nodes.length)]!;
+  const createAnyNode = () => nodes[drawBetween(0, nodes.length)]!;
 
   function submit(): void {
-    const ident = IDENTS[between(0, IDENTS.length)]!;
+    const ident = IDENTS[drawBetween(0, IDENTS.length)]!;
     const token = `${ident}-${++counts.submissions}`;
     const payload = { ident, token };
-    const submission = { kind: kindOf(world.files), payload, request: { token }, estimatedBytes: between(1, 60) };
+    const submission = { kind: kindOf(world.files), payload, request: { token }, estimatedBytes: drawBetween(1, 60) };
     const origin = { owner: ident, requestId: token, author: null, note: null, traceId: null, callback: null };
     createAnyNode()
       .system?.submit({ ...submission, origin })
@@ -106,7 +106,7 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   }
 
   function cancel(): void {
-    const request = createAnyNode().system?.cancel(`backtest:${IDENTS[between(0, IDENTS.length)]!}`);
+    const request = createAnyNode().system?.cancel(`backtest:${IDENTS[drawBetween(0, IDENTS.length)]!}`);
     request?.then(
       (status) => isTerminal(status.status) || say(`${status.job_id} lives on after its cancellation`),
       onlyRefusals,
@@ -116,9 +116,9 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   const acts: readonly Act[] = [
     [0.05, submit],
     [0.01, cancel],
-    ...(isOutagesAlone ? [] : endingsOf(createAnyNode, counts, between)),
-    [0.002, () => createAnyNode().setClock(between(-3_600_000, 3_600_000))],
-    [0.001, () => losesDatabase(between(500, 14_000))],
+    ...(isOutagesAlone ? [] : endingsOf(createAnyNode, counts, drawBetween)),
+    [0.002, () => createAnyNode().setClock(drawBetween(-3_600_000, 3_600_000))],
+    [0.001, () => losesDatabase(drawBetween(500, 14_000))],
   ];
   function losesDatabase(ms: number): void {
     counts.outages++;

@@ -41,7 +41,7 @@ describe('GET /jobs/{job_id}/events', () => {
     expect(await stale.text()).toContain(`id: ${first[0]}`);
   });
 
-  test('gives places back when clients leave, and refuses more than there are', async () => {
+  test('releases slots when clients leave, and refuses more than the maximum', async () => {
     const { app, submit } = await openWorld();
     await submit('a');
     const streams = await Promise.all(
@@ -56,7 +56,7 @@ describe('GET /jobs/{job_id}/events', () => {
     await accepted.body!.cancel();
   });
 
-  test('gives a key no more than its share, and leaves that of others alone', async () => {
+  test('gives a key at most its share, without affecting other keys', async () => {
     const { app, submit } = await openWorld();
     await submit('a');
     const follow = (key: string, path = '/jobs/backtest:a/events') => ask(app, path, { headers: { 'x-api-key': key } });
@@ -114,7 +114,7 @@ describe('GET /jobs/{job_id}/events', () => {
     }
   });
 
-  test('gives a place back where a stream fails on the way, or could not be begun', async () => {
+  test('releases the slot if a stream fails or cannot start', async () => {
     const { app, engine, submit } = await openWorld();
     await submit('a');
     const follow = (path: string) => ask(app, path, { headers: { 'x-api-key': 'unlucky' } });

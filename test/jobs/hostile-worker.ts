@@ -5,7 +5,7 @@ import { timeRequest } from '#base/tracing/object-requests.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createEntryPoint } from '#workers/entry-point.js';
 import { copyWithHash } from '#workers/output/hand-over.js';
-import { rest } from '#workers/rest.js';
+import { releaseMemory } from '#workers/rest.js';
 
 declare const WebAssembly: {
   instantiate(
@@ -68,7 +68,7 @@ const tasks = {
     return getHeapStatistics().total_heap_size + rows.length;
   },
   'heap-bytes': () => getHeapStatistics().total_heap_size,
-  rest,
+  rest: releaseMemory,
   bytes: (size: number) => ({
     first: copyWithHash(new Uint8Array(size).fill(7)),
     nested: { second: copyWithHash('text') },

@@ -5,7 +5,7 @@ const done = { result: { value: null } };
 const ran: string[] = [];
 const attempt = { compute: async (task: string) => void ran.push(task) } as unknown as Attempt;
 
-test('a task on the memory of one process compiles only in kinds that are tied to it', async () => {
+test('a task with shared memory compiles only in kinds with sharedMemory', async () => {
   const tied = jobKind('diff', async (_, { compute }) => {
     await compute('total-return', {} as never);
     return done;

@@ -5,13 +5,22 @@ import { WorkerLost } from '#jobs/compute-pool.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { JobStatus } from '#jobs/status.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
-import { MiB, backtest, from, openWorld, reach, started, submission, type Payload } from './job-world.js';
+import {
+  MiB,
+  backtest,
+  ownedBy,
+  openWorld,
+  reach,
+  waitForStarts,
+  createSubmission,
+  type Payload,
+} from './job-world.js';
 import { waitFor } from '../waiting.js';
 
 describe('submitting', () => {
   test('a job that is answered is on disk, whole', async () => {
     const { engine, store } = await openWorld();
-    const status = await engine.submit(submission('GOLD4'));
+    const status = await engine.submit(createSubmission('GOLD4'));
     expect(status).toMatchObject({
       job_id: 'backtest:GOLD4',
       kind: 'backtest',
@@ -27,28 +36,28 @@ describe('submitting', () => {
     expect(await store.documents.get('job-input', 'backtest:GOLD4')).toMatchObject({ body: { payload: { value: 1 } } });
   });
 
-  test('one key does not hold every place of the heavy lane', async () => {
+  test('one key cannot hold every slot of the heavy lane', async () => {
     const world = await openWorld({
       queueMax: 100,
       runningMax: { heavy: 3, light: 1 },
       ownerRunningMax: 2,
     });
-    for (const ident of ['a', 'b', 'c', 'd']) await world.engine.submit(submission(ident, from('one')));
-    await started(world, 2);
+    for (const ident of ['a', 'b', 'c', 'd']) await world.engine.submit(createSubmission(ident, ownedBy('one')));
+    await waitForStarts(world, 2);
     expect(await world.engine.counts()).toEqual({ pending: 2, running: 2 });
-    await world.engine.submit(submission('other', from('two')));
+    await world.engine.submit(createSubmission('other', ownedBy('two')));
     await reach(world.engine, 'backtest:other', 'running');
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:c', 'running');
     expect(await world.engine.get('backtest:d')).toMatchObject({ status: 'pending' });
   });
 
-  test('jobs wait until their memory fits, and a large one is not passed over', async () => {
+  test('jobs wait until their memory fits, and a large one is not overtaken', async () => {
     const world = await openWorld();
-    await world.engine.submit(submission('first', { estimatedBytes: 60 * MiB }));
-    await started(world, 1);
-    await world.engine.submit(submission('large', { estimatedBytes: 90 * MiB }));
-    await world.engine.submit(submission('small', { estimatedBytes: 20 * MiB }));
+    await world.engine.submit(createSubmission('first', { estimatedBytes: 60 * MiB }));
+    await waitForStarts(world, 1);
+    await world.engine.submit(createSubmission('large', { estimatedBytes: 90 * MiB }));
+    await world.engine.submit(createSubmission('small', { estimatedBytes: 20 * MiB }));
     expect(await world.engine.counts()).toEqual({ pending: 2, running: 1 });
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:large', 'running');
@@ -58,15 +67,15 @@ describe('submitting', () => {
   test('a service that stops takes no job', async () => {
     const { engine } = await openWorld();
     engine.drain();
-    await expect(engine.submit(submission('a'))).rejects.toMatchObject({ code: 'DRAINING' });
+    await expect(engine.submit(createSubmission('a'))).rejects.toMatchObject({ code: 'DRAINING' });
   });
 });
 
 describe('the end of a job', () => {
   test('is one with its effect', async () => {
     const world = await openWorld();
-    await world.engine.submit(submission('a'));
-    await started(world, 1);
+    await world.engine.submit(createSubmission('a'));
+    await waitForStarts(world, 1);
     world.errands[0]!.fraction = 0.5;
     expect(await world.engine.get('backtest:a')).toMatchObject({
       status: 'running',
@@ -81,7 +90,7 @@ describe('the end of a job', () => {
     expect(await world.store.documents.get('job-input', 'backtest:a')).toBeUndefined();
   });
 
-  test('publishes what its effect reports once it is on disk and before anybody sees it', async () => {
+  test('publishes the events of its effect after the flush and before the status is visible', async () => {
     let looks: Promise<readonly [unknown, JobStatus | undefined]> | undefined;
     const served: JobKind<Payload> = {
       ...backtest,
@@ -100,8 +109,8 @@ describe('the end of a job', () => {
     world.store.documents.subscribe('run-stored', () => {
       looks = Promise.all([world.store.documents.get('store', 's'), world.engine.get('backtest:a')]);
     });
-    await world.engine.submit(submission('a', { kind: served }));
-    await started(world, 1);
+    await world.engine.submit(createSubmission('a', { kind: served }));
+    await waitForStarts(world, 1);
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:a', 'succeeded');
     const [written, status] = (await looks)!;
@@ -123,8 +132,8 @@ describe('the end of a job', () => {
   ])('%s fails it with its code and leaves the last run', async (_, reason, error) => {
     const world = await openWorld();
     await world.store.documents.transaction((tx) => tx.put('run', 'a', { value: 'of before' }));
-    await world.engine.submit(submission('a'));
-    await started(world, 1);
+    await world.engine.submit(createSubmission('a'));
+    await waitForStarts(world, 1);
     world.errands[0]!.fail(reason);
     await reach(world.engine, 'backtest:a', 'failed');
     expect(await world.engine.get('backtest:a')).toMatchObject({ error, result: null });
@@ -146,8 +155,8 @@ describe('the end of a job', () => {
       },
     };
     const world = await openWorld({}, [picky]);
-    await world.engine.submit(submission('a', { kind: picky }));
-    await started(world, 1);
+    await world.engine.submit(createSubmission('a', { kind: picky }));
+    await waitForStarts(world, 1);
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:a', 'failed');
     expect(await world.engine.get('backtest:a')).toMatchObject({ error: { code: 'INDEX_DELETED' } });
@@ -157,7 +166,7 @@ describe('the end of a job', () => {
   test('is immediate if the stored object is no payload of the kind', async () => {
     const strict: JobKind<Payload> = { ...backtest, decode: () => undefined };
     const world = await openWorld({}, [strict]);
-    await world.engine.submit(submission('a', { kind: strict }));
+    await world.engine.submit(createSubmission('a', { kind: strict }));
     await reach(world.engine, 'backtest:a', 'failed');
     expect(await world.engine.get('backtest:a')).toMatchObject({ attempt: 1, error: { code: 'DOCUMENT_UNREADABLE' } });
     expect(world.errands).toEqual([]);
@@ -165,9 +174,9 @@ describe('the end of a job', () => {
 
   test('comes after three lost workers at the latest', async () => {
     const world = await openWorld();
-    await world.engine.submit(submission('a'));
+    await world.engine.submit(createSubmission('a'));
     for (let attempt = 1; attempt <= 3; attempt++) {
-      await started(world, attempt);
+      await waitForStarts(world, attempt);
       world.errands[attempt - 1]!.fail(new WorkerLost('worker exited with code: 3'));
     }
     await reach(world.engine, 'backtest:a', 'failed');
@@ -180,8 +189,8 @@ describe('the end of a job', () => {
 
   test('comes by the clock when the work does not end', async () => {
     const world = await openWorld({ jobMsMax: 10_000 });
-    await world.engine.submit(submission('a'));
-    await started(world, 1);
+    await world.engine.submit(createSubmission('a'));
+    await waitForStarts(world, 1);
     await world.time.pass(12_000);
     await reach(world.engine, 'backtest:a', 'failed');
     expect(await world.engine.get('backtest:a')).toMatchObject({ error: { code: 'JOB_TIMEOUT' } });
@@ -191,12 +200,12 @@ describe('the end of a job', () => {
 
   test('a job whose worker is silent for too long is tried again; one that is alive keeps its heartbeat', async () => {
     const world = await openWorld();
-    await world.engine.submit(submission('silent'));
-    await world.engine.submit(submission('alive'));
-    await started(world, 2);
+    await world.engine.submit(createSubmission('silent'));
+    await world.engine.submit(createSubmission('alive'));
+    await waitForStarts(world, 2);
     world.errands[0]!.isAlive = false;
     await world.time.pass(70_000);
-    await started(world, 3);
+    await waitForStarts(world, 3);
     expect(await world.engine.get('backtest:silent')).toMatchObject({ status: 'running', attempt: 2 });
     expect(await world.engine.get('backtest:alive')).toMatchObject({
       status: 'running',
@@ -209,8 +218,8 @@ describe('the end of a job', () => {
 describe('cancelling', () => {
   test('a cancelled job has ended in the answer, its work is stopped, and its later messages are ignored', async () => {
     const world = await openWorld();
-    await world.engine.submit(submission('a'));
-    await started(world, 1);
+    await world.engine.submit(createSubmission('a'));
+    await waitForStarts(world, 1);
     const [errand] = world.errands;
     expect(await world.engine.cancel('backtest:a')).toMatchObject({ status: 'cancelled' });
     expect(errand!.signal!.aborted).toBe(true);
@@ -241,8 +250,8 @@ describe('files that a task writes', () => {
     ['failed', 2, 0],
   ])('of a job that %s are those it owns, and no others', async (status, value, count) => {
     const world = await openWorld({}, [writing]);
-    await world.engine.submit(submission('a', { kind: writing, payload: { of: 'a', value } }));
-    await started(world, 1);
+    await world.engine.submit(createSubmission('a', { kind: writing, payload: { of: 'a', value } }));
+    await waitForStarts(world, 1);
     world.errands[0]!.finish(world.store.artifacts.destination);
     await reach(world.engine, 'backtest:a', status);
     await waitFor(async () => expect(await readdir(world.home.artifacts)).toHaveLength(count));
@@ -262,8 +271,8 @@ describe('progress of a job of several tasks', () => {
       },
     };
     const world = await openWorld({}, [parts]);
-    await world.engine.submit(submission('a', { kind: parts }));
-    await started(world, 2);
+    await world.engine.submit(createSubmission('a', { kind: parts }));
+    await waitForStarts(world, 2);
     expect((await world.engine.get('backtest:a'))!.progress).toBeCloseTo(0.2, 12);
     world.errands[0]!.fraction = 1;
     world.errands[1]!.fraction = 0.5;
@@ -281,8 +290,8 @@ describe('progress of a job of several tasks', () => {
       },
     };
     const world = await openWorld({}, [parts]);
-    await world.engine.submit(submission('a', { kind: parts }));
-    await started(world, 2);
+    await world.engine.submit(createSubmission('a', { kind: parts }));
+    await waitForStarts(world, 2);
     world.errands[0]!.fail(new Refusal('MISSING_PRICE', 'No price.'));
     await reach(world.engine, 'backtest:a', 'failed');
     world.errands[1]!.fail(new WorkerLost('late'));
@@ -295,18 +304,18 @@ describe('interactive work', () => {
   test('gives its output and keeps nothing', async () => {
     const world = await openWorld();
     const answer = world.engine.query('backtest', { value: 3 } as never);
-    await started(world, 1);
+    await waitForStarts(world, 1);
     world.errands[0]!.finish('out');
     expect(await answer).toBe('out');
     expect(await world.store.documents.ids('job')).toEqual([]);
   });
 
-  test('is stopped when the client goes or its time is over', async () => {
+  test('is stopped when the client leaves or its time is over', async () => {
     const world = await openWorld();
     const leaving = new AbortController();
     const left = world.engine.query('backtest', {} as never, leaving.signal);
     const slow = world.engine.query('backtest', {} as never);
-    await started(world, 2);
+    await waitForStarts(world, 2);
     leaving.abort();
     await expect(left).rejects.toMatchObject({ name: 'TaskStopped' });
     const rejection = expect(slow).rejects.toMatchObject({

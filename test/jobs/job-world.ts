@@ -88,7 +88,7 @@ export const backtest: JobKind<Payload> = {
   },
 };
 
-export const submission = (ident: string, overrides: Partial<Submission<Payload>> = {}): Submission<Payload> => ({
+export const createSubmission = (ident: string, overrides: Partial<Submission<Payload>> = {}): Submission<Payload> => ({
   kind: backtest,
   payload: { of: ident, value: 1 },
   request: { start: null },
@@ -97,7 +97,7 @@ export const submission = (ident: string, overrides: Partial<Submission<Payload>
 });
 
 /** Submission options with the key of a client. */
-export const from = (owner: string): Partial<Submission<Payload>> => ({
+export const ownedBy = (owner: string): Partial<Submission<Payload>> => ({
   origin: { owner, requestId: 'request', author: null, note: null, traceId: null, callback: null },
 });
 
@@ -170,7 +170,7 @@ export function reach(engine: JobSystem, jobId: string, status: string): Promise
   });
 }
 
-export const started = (world: World, count: number): Promise<void> =>
+export const waitForStarts = (world: World, count: number): Promise<void> =>
   new Promise((resolve) => {
     const peek = (): void => void (world.errands.length >= count ? resolve() : setImmediate(peek));
     peek();

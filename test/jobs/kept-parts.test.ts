@@ -9,7 +9,7 @@ import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import type { DocumentEngine, DocumentTransaction } from '#store/port.js';
 import { hasPostgresql, openTestSchema } from '../postgresql/shared-postgresql.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
-import { job, LEASE_MS, succeed } from './queue-port-world.js';
+import { createJob, LEASE_MS, succeed } from './queue-port-world.js';
 import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
@@ -24,7 +24,7 @@ const limits: QueueLimits = {
 const NAMES = ['00000000000000000000000000000001.art', '00000000000000000000000000000002.art'] as const;
 const FILES = ['0000000000000000000000000000000a.art', '0000000000000000000000000000000b.art'] as const;
 const refTo = (name: string) => ({ name, bytes: 1, sha256: 'ab'.repeat(32) });
-const done = (count: number) =>
+const createParts = (count: number) =>
   NAMES.slice(0, count).map((name, part) => ({ artifact: refTo(name), files: [refTo(FILES[part]!)], parts: [part] }));
 
 interface World {
@@ -71,51 +71,51 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
       progressOf: () => undefined,
       room: () => ({ lanes: ['heavy'], freeBytes: 100 }),
     });
-    await world.queue.submit(job('s', { jobId: 'sweep:s', kind: 'sweep' }));
+    await world.queue.submit(createJob('s', { jobId: 'sweep:s', kind: 'sweep' }));
   });
   afterEach(() => world?.close());
 
-  const claimed = async (): Promise<Claim> =>
+  const requireClaim = async (): Promise<Claim> =>
     (await world.queue.claim({ lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true }))!;
   const keptFor = ({ lease, input }: Claim, by = keeper) => by.of(lease, input!);
 
   test.runIf(isThere)('are those of the next attempt, by the same version only', async () => {
-    const first = await claimed();
+    const first = await requireClaim();
     expect(keptFor(first).earlier).toEqual([]);
-    expect(await keptFor(first).keep(done(2))).toBe(true);
+    expect(await keptFor(first).keep(createParts(2))).toBe(true);
     expect([...(await world.documents.referencedArtifacts())].toSorted()).toEqual([...NAMES, ...FILES]);
     await world.queue.complete(first.lease, { type: 'release', cause: 'the test asks' });
-    const second = await claimed();
-    expect(keptFor(second).earlier).toEqual(done(2));
+    const second = await requireClaim();
+    expect(keptFor(second).earlier).toEqual(createParts(2));
     expect(keptFor(second, createPartsKeeper({ documents: world.documents, version: '2' })).earlier).toEqual([]);
-    expect(await keptFor(first).keep(done(1)), 'of an attempt that was given up').toBe(false);
+    expect(await keptFor(first).keep(createParts(1)), 'of an attempt that was given up').toBe(false);
     expect(unreferenced).toEqual([]);
   });
 
-  test.runIf(isThere).each(['succeeds', 'is cancelled'])('go when the job %s', async (how) => {
-    const { lease, input } = await claimed();
-    await keeper.of(lease, input!).keep(done(2));
+  test.runIf(isThere).each(['succeeds', 'is cancelled'])('are deleted when the job %s', async (how) => {
+    const { lease, input } = await requireClaim();
+    await keeper.of(lease, input!).keep(createParts(2));
     if (how === 'succeeds') await world.queue.complete(lease, succeed);
     else await world.queue.cancel(lease.jobId);
     expect(unreferenced.toSorted()).toEqual([...NAMES, ...FILES]);
-    expect(await keeper.of(lease, input!).keep(done(1))).toBe(false);
+    expect(await keeper.of(lease, input!).keep(createParts(1))).toBe(false);
   });
 
   test.runIf(isThere)('stay with the documents of an effect that names their files', async () => {
-    const { lease, input } = await claimed();
-    await keeper.of(lease, input!).keep(done(2));
+    const { lease, input } = await requireClaim();
+    await keeper.of(lease, input!).keep(createParts(2));
     const effect = async (tx: DocumentTransaction) => void (await tx.put('run', 'X', { columns: refTo(FILES[1]) }));
     await world.queue.complete(lease, { ...succeed, effect });
     expect(unreferenced.toSorted()).toEqual([...NAMES, FILES[0]]);
     expect([...(await world.documents.referencedArtifacts())]).toEqual([FILES[1]]);
   });
 
-  test.runIf(isThere)('stay with a job that failed, for when it is queued again', async () => {
-    const { lease, input } = await claimed();
-    await keeper.of(lease, input!).keep(done(2));
+  test.runIf(isThere)('stay with a failed job for its retry', async () => {
+    const { lease, input } = await requireClaim();
+    await keeper.of(lease, input!).keep(createParts(2));
     await world.queue.complete(lease, { type: 'fail', error: { code: 'JOB_TIMEOUT', message: 'Late.', detail: null } });
     expect(unreferenced).toEqual([]);
     await world.queue.retry(lease.jobId);
-    expect(keptFor(await claimed()).earlier).toEqual(done(2));
+    expect(keptFor(await requireClaim()).earlier).toEqual(createParts(2));
   });
 });

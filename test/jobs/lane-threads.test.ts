@@ -17,7 +17,7 @@ const open = () =>
     onFault: () => {},
   });
 
-test('idle threads serve the next pool of their kind once they are handed on, not before; those of a task end', async () => {
+test('idle threads serve the next pool of their kind once they are handed over; busy threads end', async () => {
   keepThreads();
   const first = open();
   await first.close();
@@ -36,7 +36,10 @@ test('idle threads serve the next pool of their kind once they are handed on, no
 });
 
 describe('the thread a task is given to', () => {
-  const chosen = (preferred: number, threads: readonly { readonly id: number; readonly currentUsage: number }[]) => {
+  const chooseThread = (
+    preferred: number,
+    threads: readonly { readonly id: number; readonly currentUsage: number }[],
+  ) => {
     const hasStarted = (thread: number): boolean => thread < 8;
     const choose = idleThread({ thread: preferred }, hasStarted) as unknown as (
       task: unknown,
@@ -52,15 +55,15 @@ describe('the thread a task is given to', () => {
   const starting = { id: 8, currentUsage: 0 };
 
   test('is the preferred one where it is idle, else another idle one', () => {
-    expect(chosen(3, [idle, other])).toBe(3);
-    expect(chosen(4, [busy, other])).toBe(3);
-    expect(chosen(0, [busy, idle])).toBe(1);
-    expect(chosen(4, [busy])).toBeNull();
+    expect(chooseThread(3, [idle, other])).toBe(3);
+    expect(chooseThread(4, [busy, other])).toBe(3);
+    expect(chooseThread(0, [busy, idle])).toBe(1);
+    expect(chooseThread(4, [busy])).toBeNull();
   });
 
-  test('is none that is still starting', () => {
-    expect(chosen(0, [starting, busy, idle])).toBe(1);
-    expect(chosen(8, [starting, busy])).toBeNull();
+  test('is never one that is still starting', () => {
+    expect(chooseThread(0, [starting, busy, idle])).toBe(1);
+    expect(chooseThread(8, [starting, busy])).toBeNull();
   });
 });
 

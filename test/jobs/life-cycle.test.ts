@@ -4,10 +4,10 @@ import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { attemptsOf } from '#jobs/attempts.js';
 import { advance, isTerminal, newLife, type Life, type LifeEvent } from '#jobs/life-cycle.js';
 import { IS_SOAK } from '../soak.js';
-import { policies } from './retries-at-once.js';
+import { parsePolicies } from './retries-at-once.js';
 
 const AT = '2026-11-20T03:05:40.123000+00:00';
-const retry = policies('losses=5,releases=30')('backtest');
+const retry = parsePolicies('losses=5,releases=30')('backtest');
 const LIMITS = { retry, submittedAt: AT, chance: 1 };
 const ERROR: ErrorDetail = { code: 'MISSING_PRICE', message: 'No price.', detail: null };
 const RESULT = { value: { level: 100 } };
@@ -33,7 +33,7 @@ const release = (attempt: number): LifeEvent => ({
   at: AT,
 });
 const fail = (attempt: number): LifeEvent => ({ type: 'fail', attempt, error: ERROR, at: AT });
-const progress = (attempt: number, fraction: number): LifeEvent => ({ type: 'progress', attempt, fraction });
+const createProgress = (attempt: number, fraction: number): LifeEvent => ({ type: 'progress', attempt, fraction });
 
 describe('a job', () => {
   test('waits, runs and succeeds', () => {
@@ -46,7 +46,7 @@ describe('a job', () => {
       started_at: null,
     });
     expect(live(start)).toMatchObject({ status: 'running', attempt: 1, started_at: AT, heartbeat_at: AT });
-    expect(live(start, progress(1, 0.4), succeed(1))).toMatchObject({
+    expect(live(start, createProgress(1, 0.4), succeed(1))).toMatchObject({
       status: 'succeeded',
       progress: 1,
       result: RESULT,
@@ -56,7 +56,7 @@ describe('a job', () => {
   });
 
   test('fails with the error of its attempt and keeps its progress', () => {
-    expect(live(start, progress(1, 0.4), fail(1))).toMatchObject({
+    expect(live(start, createProgress(1, 0.4), fail(1))).toMatchObject({
       status: 'failed',
       progress: 0.4,
       error: ERROR,
@@ -71,11 +71,15 @@ describe('a job', () => {
 
   test('is cancelled while it waits or runs', () => {
     expect(live(cancel)).toMatchObject({ status: 'cancelled', progress: 0, error: null });
-    expect(live(start, progress(1, 0.7), cancel)).toMatchObject({ status: 'cancelled', progress: 0.7, error: null });
+    expect(live(start, createProgress(1, 0.7), cancel)).toMatchObject({
+      status: 'cancelled',
+      progress: 0.7,
+      error: null,
+    });
   });
 
   test('whose worker died waits again under the next attempt', () => {
-    expect(live(start, progress(1, 0.7), crash(1))).toMatchObject({
+    expect(live(start, createProgress(1, 0.7), crash(1))).toMatchObject({
       status: 'pending',
       attempt: 2,
       crashes: 1,
@@ -93,13 +97,13 @@ describe('a job', () => {
   });
 
   test('is no poison after lost attempts and reports it after the number that its policy allows', () => {
-    const losses = (count: number) => Array.from({ length: count }, (_, i) => [start, lose(i + 1)]).flat();
-    expect(live(...losses(4), start, crash(5), start, crash(6))).toMatchObject({
+    const listLosses = (count: number) => Array.from({ length: count }, (_, i) => [start, lose(i + 1)]).flat();
+    expect(live(...listLosses(4), start, crash(5), start, crash(6))).toMatchObject({
       status: 'pending',
       losses: 4,
       crashes: 2,
     });
-    const failed = live(...losses(5));
+    const failed = live(...listLosses(5));
     const detail = { attempts: 5, cause: 'no heartbeat', end: 'lost', crashes: 0, losses: 5, releases: 0 };
     expect(failed).toMatchObject({ status: 'failed', attempt: 5, error: { code: 'JOB_INTERRUPTED', detail } });
     expect(attemptsOf(failed).map(({ end }) => end)).toEqual(Array(5).fill('lost'));
@@ -108,36 +112,39 @@ describe('a job', () => {
   });
 
   test('waits twice as long before each retry after crashes, and equally long after lost or released attempts', () => {
-    const seconds = (ended: Life) =>
+    const computeSeconds = (ended: Life) =>
       ended.not_before === null ? 0 : (Date.parse(ended.not_before) - Date.parse(AT)) / 1000;
-    const slow = { ...LIMITS, retry: policies('crashes=100,losses=100,backoff=2,backoff-max=10')('backtest') };
-    const waits = (end: typeof lose, chance: number) => {
+    const slow = { ...LIMITS, retry: parsePolicies('crashes=100,losses=100,backoff=2,backoff-max=10')('backtest') };
+    const listWaits = (end: typeof lose, chance: number) => {
       let life = newLife();
       return Array.from({ length: 6 }, (_, i) => {
         life = advance(life, start, slow) as Life;
         life = advance(life, end(i + 1), { ...slow, chance }) as Life;
-        return seconds(life);
+        return computeSeconds(life);
       });
     };
-    expect(waits(crash, 1)).toEqual([0, 2, 4, 8, 10, 10]);
-    expect(waits(crash, 0)).toEqual([0, 1, 2, 4, 5, 5]);
+    expect(listWaits(crash, 1)).toEqual([0, 2, 4, 8, 10, 10]);
+    expect(listWaits(crash, 0)).toEqual([0, 1, 2, 4, 5, 5]);
     for (const end of [lose, release]) {
-      expect(waits(end, 1)).toEqual([0, 2, 2, 2, 2, 2]);
-      expect(waits(end, 0)).toEqual([0, 1, 1, 1, 1, 1]);
+      expect(listWaits(end, 1)).toEqual([0, 2, 2, 2, 2, 2]);
+      expect(listWaits(end, 0)).toEqual([0, 1, 1, 1, 1, 1]);
     }
     expect(live(start, lose(1), start, lose(2), start).not_before).toBeNull();
     // Each cause is counted separately.
-    expect(seconds(live(start, lose(1), start, lose(2), start, crash(3)))).toBe(0);
+    expect(computeSeconds(live(start, lose(1), start, lose(2), start, crash(3)))).toBe(0);
   });
 
   test('is not tried again after its deadline', () => {
-    const limits = { ...LIMITS, retry: policies('deadline=60')('backtest') };
-    const after = (seconds: number) => {
+    const limits = { ...LIMITS, retry: parsePolicies('deadline=60')('backtest') };
+    const advanceLife = (seconds: number) => {
       const at = new Date(Date.parse(AT) + seconds * 1000).toISOString();
       return advance(advance(newLife(), start, limits) as Life, { ...lose(1), at } as LifeEvent, limits);
     };
-    expect(after(59)).toMatchObject({ status: 'pending', attempt: 2 });
-    expect(after(60)).toMatchObject({ status: 'failed', error: { code: 'JOB_TIMEOUT', detail: { end: 'lost' } } });
+    expect(advanceLife(59)).toMatchObject({ status: 'pending', attempt: 2 });
+    expect(advanceLife(60)).toMatchObject({
+      status: 'failed',
+      error: { code: 'JOB_TIMEOUT', detail: { end: 'lost' } },
+    });
   });
 
   test('that was given back when the service stopped is no poison, ten times', () => {
@@ -148,9 +155,9 @@ describe('a job', () => {
     });
   });
 
-  test('hears nothing of an attempt that was given up', () => {
+  test('ignores an attempt that was abandoned', () => {
     const second = live(start, crash(1), start);
-    for (const event of [succeed(1), fail(1), crash(1), progress(1, 0.9), release(1)]) {
+    for (const event of [succeed(1), fail(1), crash(1), createProgress(1, 0.9), release(1)]) {
       expect(advance(second, event, LIMITS)).toBe('stale-attempt');
     }
   });
@@ -183,7 +190,7 @@ describe('a job', () => {
   });
 
   test('that waits cannot succeed, crash, be given back or make progress', () => {
-    for (const event of [succeed(1), crash(1), progress(1, 0.5), release(1)]) {
+    for (const event of [succeed(1), crash(1), createProgress(1, 0.5), release(1)]) {
       expect(advance(newLife(), event, LIMITS)).toBe('not-running');
     }
     expect(advance(live(start), start, LIMITS)).toBe('not-pending');
@@ -203,7 +210,7 @@ describe('whatever happens to a job in whatever order', () => {
     fc.record({ type: fc.constant('beat' as const), attempt, at: fc.constant(AT) }),
     fc
       .tuple(attempt, fc.double({ min: -1, max: 2, noNaN: true }))
-      .map(([number, fraction]) => progress(number, fraction)),
+      .map(([number, fraction]) => createProgress(number, fraction)),
   );
   const LEGAL = new Set([
     'pending>running',
@@ -242,7 +249,7 @@ describe('whatever happens to a job in whatever order', () => {
     );
   });
 
-  test('an event changes nothing it does not own: the life before it stays as it was', () => {
+  test('a stale event changes no state', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 10 }), event, (events, last) => {
         const life = events.reduce<Life>((before, happening) => {

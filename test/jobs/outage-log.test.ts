@@ -2,11 +2,15 @@ import { expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createOutageLog } from '#jobs/outage-log.js';
 
-test('the begin and the end of an outage are logged, and no other failure is taken for one', () => {
+test('the begin and the end of an outage are logged, and no other failure counts as one', () => {
   const lines: unknown[] = [];
   let nowMs = 0;
-  const record = (level: string) => (fields: object, message: string) => void lines.push([level, fields, message]);
-  const log = createOutageLog({ info: record('info'), warn: record('warn'), error: record('error') }, () => nowMs);
+  const createRecord = (level: string) => (fields: object, message: string) =>
+    void lines.push([level, fields, message]);
+  const log = createOutageLog(
+    { info: createRecord('info'), warn: createRecord('warn'), error: createRecord('error') },
+    () => nowMs,
+  );
   const gone = new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
   log.end();
   const defect = new Error('a defect');

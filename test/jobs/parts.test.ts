@@ -6,7 +6,7 @@ import { runParts, type PartsContext } from '#jobs/parts.js';
 import type { ArtifactRef } from '#store/port.js';
 import { createTestClock } from './test-clock.js';
 
-const ref = (name: string): ArtifactRef => ({ name, bytes: 1, sha256: 'ab' });
+const createRef = (name: string): ArtifactRef => ({ name, bytes: 1, sha256: 'ab' });
 const lease = { jobId: 'sweep:s', sequence: 1, attempt: 2 };
 const KEEP_MS = 2000;
 
@@ -14,7 +14,7 @@ const KEEP_MS = 2000;
 function worldOf(
   count: number,
   context: Partial<PartsContext> = {},
-  outputOf: (part: number) => ArtifactRef | PartOutput = (part) => ref(`here${part}`),
+  outputOf: (part: number) => ArtifactRef | PartOutput = (part) => createRef(`here${part}`),
 ) {
   const { clock, pass } = createTestClock();
   const computed: number[] = [];
@@ -63,11 +63,11 @@ test('outputs are kept while parts run, and their names handed to the attempt', 
   expect(partsIn(await ended)).toEqual([0, 1, 2, 3, 4, 5]);
 });
 
-test('an attempt computes what earlier ones have not, or what is damaged since', async () => {
+test('an attempt computes the parts that are missing or damaged', async () => {
   const earlier = [
-    { artifact: ref('a'), parts: [0, 1] },
-    { artifact: ref('gone'), parts: [2] },
-    { artifact: ref('c'), parts: [3] },
+    { artifact: createRef('a'), parts: [0, 1] },
+    { artifact: createRef('gone'), parts: [2] },
+    { artifact: createRef('c'), parts: [3] },
   ];
   const { ended, pass, computed, names, share } = worldOf(5, {
     kept: { earlier, keep: async () => true },
@@ -80,23 +80,27 @@ test('an attempt computes what earlier ones have not, or what is damaged since',
   expect(names.kept.slice(0, 2)).toEqual(['a', 'c']);
 });
 
-test('files of a part are kept, taken over and checked together with its output', async () => {
+test('files of a part are kept, reused and checked together with its output', async () => {
   const earlier = [
-    { artifact: ref('a'), files: [ref('a1'), ref('a2')], parts: [0] },
-    { artifact: ref('b'), files: [ref('gone')], parts: [1] },
+    { artifact: createRef('a'), files: [createRef('a1'), createRef('a2')], parts: [0] },
+    { artifact: createRef('b'), files: [createRef('gone')], parts: [1] },
   ];
   const { ended, pass, kept, names } = worldOf(
     5,
     {
-      offered: offeredWith([{ artifact: ref('theirs'), files: [ref('t1')], parts: [2] }], []),
+      offered: offeredWith([{ artifact: createRef('theirs'), files: [createRef('t1')], parts: [2] }], []),
       kept: { earlier, keep: async (parts) => kept.push(parts) > 0 },
       artifacts: { damaged: async () => new Set(['gone']), settle: async () => {} },
     },
-    (part) => ({ artifact: ref(`here${part}`), files: [ref(`file${part}`)] }),
+    (part) => ({ artifact: createRef(`here${part}`), files: [createRef(`file${part}`)] }),
   );
   await pass(KEEP_MS + 3000);
-  const own = (part: number) => ({ artifact: ref(`here${part}`), files: [ref(`file${part}`)], parts: [part] });
-  const theirs = { artifact: ref('theirs'), files: [ref('t1')], parts: [2] };
+  const own = (part: number) => ({
+    artifact: createRef(`here${part}`),
+    files: [createRef(`file${part}`)],
+    parts: [part],
+  });
+  const theirs = { artifact: createRef('theirs'), files: [createRef('t1')], parts: [2] };
   const outputs = (await ended).toSorted((a, b) => a.parts[0]! - b.parts[0]!);
   expect(outputs).toEqual([earlier[0], own(1), theirs, own(3), own(4)]);
   expect(names.taken).toEqual(['a', 'a1', 'a2', 'theirs', 't1']);
@@ -105,7 +109,7 @@ test('files of a part are kept, taken over and checked together with its output'
   expect(first).toContain('file4');
 });
 
-test('a store that keeps nothing costs the attempt nothing', async () => {
+test('a store without kept parts adds no work to the attempt', async () => {
   const refuse = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
   const { ended, pass } = worldOf(4, { kept: { earlier: [], keep: refuse } });
   await pass(5000);
@@ -150,7 +154,7 @@ function offeredWith(written: readonly WrittenParts[], lost: readonly number[]):
 }
 
 test('parts of other nodes count, and a part whose offer is lost is computed here', async () => {
-  const offered = offeredWith([{ artifact: ref('theirs'), parts: [0, 1, 2] }], [4]);
+  const offered = offeredWith([{ artifact: createRef('theirs'), parts: [0, 1, 2] }], [4]);
   const { ended, pass, computed, names, share } = worldOf(6, { offered });
   await pass(12_000);
   expect(partsIn(await ended)).toEqual([0, 1, 2, 3, 4, 5]);
@@ -159,9 +163,9 @@ test('parts of other nodes count, and a part whose offer is lost is computed her
   expect(share()).toBe(1 / 2);
 });
 
-test('a database that cannot be asked for parts leaves all of them to this node', async () => {
-  const away = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
-  const { ended, pass, computed } = worldOf(3, { offered: { ...offeredWith([], []), offer: away } });
+test('an unavailable database leaves all parts to this node', async () => {
+  const rejectUnavailable = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
+  const { ended, pass, computed } = worldOf(3, { offered: { ...offeredWith([], []), offer: rejectUnavailable } });
   await pass(4000);
   expect(partsIn(await ended)).toEqual([0, 1, 2]);
   expect(computed).toEqual([0, 1, 2]);

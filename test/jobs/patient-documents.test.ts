@@ -29,7 +29,7 @@ test('a read while the database is unavailable waits for it, however long that t
   await expect(read).resolves.toBe('run/A');
 });
 
-test('a write, another failure, and a read that nobody waits for any more are refused', async () => {
+test('a write, another failure, and an abandoned read are refused', async () => {
   const { state, pass, documents } = openPatient();
   await expect(documents.transaction(async () => {})).rejects.toBe(AWAY);
   const read = documents.get('run', 'A');

@@ -30,7 +30,7 @@ beforeAll(() => {
 afterAll(() => hostile.pool.close());
 
 /** Waits for a condition that a running task causes. */
-async function until(holds: () => boolean): Promise<void> {
+async function waitUntil(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
@@ -43,7 +43,7 @@ describe('a thread that waits', () => {
   const MiB = 2 ** 20;
   const heapOf = async (run: ReturnType<typeof openHostilePool>['run']) => (await run('heap-bytes').output) as number;
 
-  test('gives the memory of its garbage back after a while, and runs on', async () => {
+  test('releases the memory of its garbage after a while, and continues', async () => {
     const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 20 });
     expect(await run('litter').output).toBeGreaterThan(100 * MiB);
     const thread = await run('thread').output;
@@ -54,7 +54,7 @@ describe('a thread that waits', () => {
     await pool.close();
   });
 
-  test('leaves no more resident memory than before, however many have worked', async () => {
+  test('leaves the resident memory as before, after any number of threads', async () => {
     let rested = (): void => {};
     const { pool, run } = openHostilePool({ workers: 2, heapMegabytes: 512, restMs: 500, onRest: () => rested() });
     await Promise.all([run('step', { steps: 1, ms: 20 }).output, run('thread').output]); // This starts both threads.
@@ -67,15 +67,15 @@ describe('a thread that waits', () => {
     await pool.close();
   });
 
-  test('reports the rest after the last task of all lanes', async () => {
+  test('runs the memory release after the last task of all lanes', async () => {
     let rests = 0;
     const { pool, run } = openHostilePool({ workers: 1, restMs: 20, onRest: () => (rests += 1) });
     const long = run('step', { steps: 100, ms: 4 });
-    await until(() => hasStarted(long));
+    await waitUntil(() => hasStarted(long));
     await run('thread', null, undefined, 'light').output;
     await long.output;
     expect(rests).toBe(0);
-    await until(() => rests > 0);
+    await waitUntil(() => rests > 0);
     await pool.close();
   });
 
@@ -103,7 +103,7 @@ describe('what a task gives', () => {
     const run = hostile.run('step', { steps: 20, ms: 2 });
     let seen = run.progress();
     // A message that is being written is not visible.
-    await until(() => (seen = run.progress()).fraction > 0.2 && seen.message !== undefined);
+    await waitUntil(() => (seen = run.progress()).fraction > 0.2 && seen.message !== undefined);
     expect(seen.message).toMatch(/^step \d+ of 20$/);
     expect(run.isAlive()).toBe(true);
     expect(await run.output).toBe(20);
@@ -112,7 +112,7 @@ describe('what a task gives', () => {
 
 test('a task comes to the thread that ran it last, where that is idle, though others are', async () => {
   const busy = hostile.run('step', { steps: 20, ms: 2 });
-  await until(() => hasStarted(busy));
+  await waitUntil(() => hasStarted(busy));
   const thread = await hostile.run('thread').output;
   await busy.output;
   const threads = [await hostile.run('thread').output, await hostile.run('thread').output];
@@ -168,7 +168,7 @@ describe('a thread that ends before its time', () => {
       await run(task).output.catch(() => undefined);
     const ending = new AbortController();
     const endless = run('spin', null, ending.signal);
-    await until(() => hasStarted(endless));
+    await waitUntil(() => hasStarted(endless));
     ending.abort();
     await endless.output.catch(() => undefined);
     const unsent = ENDS_UNSENT ? ['crashed'] : [];
@@ -177,11 +177,11 @@ describe('a thread that ends before its time', () => {
   });
 });
 
-test('a task that yields stops when another waits for its thread, and not before', async () => {
+test('a task that yields stops only when another waits for its thread', async () => {
   const { pool, run } = openHostilePool({ workers: 1 });
   const input = { steps: 100_000, ms: 1 } as never;
   const long = pool.run({ lane: 'heavy', task: 'step' as TaskName, input, yields: true });
-  await until(() => long.progress().fraction > 0);
+  await waitUntil(() => long.progress().fraction > 0);
   expect(await run('echo', 'light', undefined, 'light').output).toBe('light');
   expect(pool.load('heavy')).toBe(1);
   const other = run('echo', 'heavy');
@@ -190,12 +190,44 @@ test('a task that yields stops when another waits for its thread, and not before
   await pool.close();
 });
 
+test('a task that no thread has run waits for the thread of one that yields, one that another thread has run does not', async () => {
+  const { pool, run } = openHostilePool({ workers: 2, patienceMs: 60_000 });
+  const ending = new AbortController();
+  const input = { steps: 100_000, ms: 1 };
+  const occupied = run('step', input, ending.signal);
+  await waitUntil(() => hasStarted(occupied));
+  await run('echo', 'on the other thread').output;
+  ending.abort();
+  await expect(occupied.output).rejects.toMatchObject({ name: 'TaskStopped' });
+  const long = pool.run({ lane: 'heavy', task: 'step' as TaskName, input: input as never, yields: true });
+  await waitUntil(() => long.progress().fraction > 0);
+  expect(await run('echo', 'heavy').output).toBe('heavy');
+  expect(pool.load('heavy')).toBe(1);
+  const first = run('thread');
+  await expect(long.output).rejects.toMatchObject({ name: 'TaskStopped' });
+  expect(await first.output).toEqual(expect.any(Number));
+  await pool.close();
+});
+
+test('a light task that yields stops for a heavy one, unless that yields too', async () => {
+  const { pool, run } = openHostilePool({ workers: 1 });
+  const input = { steps: 100_000, ms: 1 } as never;
+  const long = pool.run({ lane: 'light', task: 'step' as TaskName, input, yields: true });
+  await waitUntil(() => long.progress().fraction > 0);
+  const practice = { lane: 'heavy', task: 'echo' as TaskName, yields: true } as const;
+  expect(await pool.run({ ...practice, input: 'practice' as never }).output).toBe('practice');
+  expect(pool.load('light')).toBe(1);
+  expect(await run('echo', 'heavy').output).toBe('heavy');
+  await expect(long.output).rejects.toMatchObject({ name: 'TaskStopped' });
+  await pool.close();
+});
+
 describe('a cancelled task', () => {
   test('that reports stops by itself and keeps its thread', async () => {
     const { pool, run } = openHostilePool({ workers: 1, patienceMs: 60_000 });
     const ending = new AbortController();
     const long = run('step', { steps: 100_000, ms: 1 }, ending.signal);
-    await until(() => hasStarted(long));
+    await waitUntil(() => hasStarted(long));
     ending.abort();
     await expect(long.output).rejects.toMatchObject({
       name: 'TaskStopped',
@@ -209,14 +241,14 @@ describe('a cancelled task', () => {
     await run('echo', 1).output;
     const ending = new AbortController();
     const endless = run(task, null, ending.signal);
-    if (task !== 'regex') await until(() => hasStarted(endless));
+    if (task !== 'regex') await waitUntil(() => hasStarted(endless));
     ending.abort();
     await expect(endless.output).rejects.toMatchObject({ name: 'TaskStopped' });
     expect(await run('echo', 'the only thread is back').output).toBe('the only thread is back');
     await pool.close();
   });
 
-  test('that waits is taken out of the queue, and the others keep their turn', async () => {
+  test('that waits is removed from the queue, and the others keep their order', async () => {
     const { pool, run } = openHostilePool({ workers: 1 });
     const ending = new AbortController();
     const first = run('step', { steps: 20, ms: 2 });

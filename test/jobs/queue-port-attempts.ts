@@ -3,8 +3,8 @@ import { RETRY_DEFAULTS } from '#domain/jobs/retry-policy.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Claim, JobQueue } from '#jobs/queue.js';
 import type { DocumentTransaction } from '#store/port.js';
-import { policies } from './retries-at-once.js';
-import { job, LEASE_MS, succeed, type OpenedQueue, type Queues } from './queue-port-world.js';
+import { parsePolicies } from './retries-at-once.js';
+import { createJob, LEASE_MS, succeed, type OpenedQueue, type Queues } from './queue-port-world.js';
 import { waitFor } from '../waiting.js';
 
 /** Tests the guarantees of a queue for attempts that have begun: their ends, cancellation, leases, watching. */
@@ -12,7 +12,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
   describe('the end of an attempt', () => {
     test('is one with its effect, and takes the payload along', async () => {
       const { queue, claimed, documents, statusOf } = await joined();
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       const { lease } = await claimed();
       const effect = async (tx: DocumentTransaction) => void (await tx.put('run', 'a', { n: 1 }));
       expect(await queue.complete(lease, { ...succeed, effect })).toBe(true);
@@ -24,7 +24,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
 
     test('whose effect refuses has not happened: nothing is written, and the attempt continues', async () => {
       const { queue, claimed, documents, statusOf } = await joined();
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       const { lease } = await claimed();
       const refusal = queue.complete(lease, {
         ...succeed,
@@ -51,7 +51,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         expect([await queue.heartbeat(lease), await queue.complete(lease, counted)]).toEqual([false, false]);
         expect([await statusOf('a'), await documents.get('run', 'a')]).toEqual([before, undefined]);
       };
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       const released = (await claimed()).lease;
       await queue.complete(released, { type: 'release', cause: 'the test asks' });
       const silent = (await claimed()).lease;
@@ -62,7 +62,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       await isIgnored(silent);
       await queue.cancel('backtest:a');
       await isIgnored(cancelled);
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       const later = (await claimed()).lease;
       expect([released.attempt, silent.attempt, cancelled.attempt, later.attempt]).toEqual([1, 2, 3, 1]);
       for (const stale of [released, silent, cancelled]) await isIgnored(stale);
@@ -72,7 +72,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
 
     test('by three crashes fails the job; releases do not count', async () => {
       const { queue, claimed, statusOf } = await joined();
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       for (const type of ['crash', 'release', 'crash', 'release', 'release'] as const)
         await queue.complete((await claimed()).lease, { type, cause: 'code 3' });
       expect(await statusOf('a')).toMatchObject({ status: 'pending', attempt: 6, progress: 0, started_at: null });
@@ -84,10 +84,10 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       expect(failed?.attempts.map(({ attempt, end }) => [attempt, end])).toEqual(ends.map((end, i) => [i + 1, end]));
     });
 
-    test('early waits before the next one if the policy requires it', async () => {
-      const { queue, claim, claimed, pass } = await joined({ retryOf: policies('losses=9,backoff=20') });
-      await queue.submit(job('a'));
-      await queue.submit(job('b'));
+    test('that is lost waits before the next one if the policy requires it', async () => {
+      const { queue, claim, claimed, pass } = await joined({ retryOf: parsePolicies('losses=9,backoff=20') });
+      await queue.submit(createJob('a'));
+      await queue.submit(createJob('b'));
       const lose = { type: 'lose', cause: 'the test asks' } as const;
       const first = (await claimed()).lease;
       await queue.complete(first, lose);
@@ -107,7 +107,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
 
     test('that queues the job again makes it the next of its owner', async () => {
       const { queue, claimed } = await joined();
-      for (const id of ['a', 'b']) await queue.submit(job(id));
+      for (const id of ['a', 'b']) await queue.submit(createJob(id));
       await queue.complete((await claimed()).lease, { type: 'release', cause: 'the test asks' });
       expect((await claimed()).lease).toMatchObject({ jobId: 'backtest:a', attempt: 2 });
     });
@@ -119,7 +119,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
     test('a retry of a failed job queues its stored input again, after the causes of its failure', async () => {
       const { queue, claimed, statusOf, documents, reopen } = await joined();
       const origin = { owner: 'key', requestId: 'r', traceId: 't', author: 'Ada', note: null, callback: null };
-      await queue.submit(job('a', { origin }));
+      await queue.submit(createJob('a', { origin }));
       await queue.complete((await claimed()).lease, { type: 'crash', cause: 'code 3' });
       await queue.complete((await claimed()).lease, { type: 'fail', error });
       expect(await queue.retry('backtest:a')).toMatchObject({ status: 'pending', attempt: 3, error: null });
@@ -142,40 +142,40 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
 
     test('a job whose input is gone is refused, and a forgotten job leaves no input', async () => {
       const { queue, claimed, documents } = await joined({ endedMax: 1 });
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       await queue.complete((await claimed()).lease, { type: 'fail', error });
       await documents.transaction(async (tx) => void (await tx.delete('job-input', 'backtest:a')));
       await expect(queue.retry('backtest:a')).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
       for (const id of ['b', 'c', 'd']) {
-        await queue.submit(job(id));
+        await queue.submit(createJob(id));
         await queue.complete((await claimed()).lease, { type: 'fail', error });
       }
-      await queue.submit(job('e'));
+      await queue.submit(createJob('e'));
       expect(await documents.ids('job-input')).toEqual(['backtest:d', 'backtest:e']);
     });
   });
 
   describe('cancelling', () => {
-    test('a waiting job takes it out of the line', async () => {
+    test('a waiting job removes it from the queue', async () => {
       const { queue, claim } = await joined();
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       expect(await queue.cancel('backtest:a')).toMatchObject({ status: 'cancelled', error: null, result: null });
       expect(await claim()).toBeUndefined();
     });
 
-    test('a running job is over in the answer, and its node knows after a heartbeat at the latest', async () => {
+    test('a running job is cancelled in the answer, and its node learns it by the next heartbeat', async () => {
       const { queue, claimed } = await joined();
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       const { lease } = await claimed();
       expect(await queue.cancel('backtest:a')).toMatchObject({ status: 'cancelled' });
       expect(await queue.heartbeat(lease)).toBe(false);
       expect(lease.isLost).toBe(true);
     });
 
-    test('at the instant of success leaves one of the two, and the effect agrees', async () => {
+    test('at the time of success has one of the two outcomes, with the matching effect', async () => {
       const { queue, claimed, documents } = await joined();
       for (let round = 0; round < 10; round++) {
-        await queue.submit(job('a'));
+        await queue.submit(createJob('a'));
         const { lease } = await claimed();
         const effect = async (tx: DocumentTransaction) => void (await tx.put('run', `r${round}`, {}));
         const end = () => queue.complete(lease, { ...succeed, effect });
@@ -191,7 +191,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
 
     test('an ended job answers it unchanged; an unknown one is refused', async () => {
       const { queue, claimed, statusOf } = await joined();
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       await queue.complete((await claimed()).lease, succeed);
       expect(await queue.cancel('backtest:a')).toEqual(await statusOf('a'));
       await expect(queue.cancel('backtest:none')).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' });
@@ -199,9 +199,9 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
   });
 
   describe('a lease', () => {
-    test('runs out without heartbeats, and its job is queued again; one that is heard of lasts', async () => {
+    test('expires without heartbeats, and its job is queued again; with heartbeats it lasts', async () => {
       const { queue, claimed, pass, statusOf, reach } = await joined();
-      for (const id of ['silent', 'alive']) await queue.submit(job(id));
+      for (const id of ['silent', 'alive']) await queue.submit(createJob(id));
       const [silent, alive] = [(await claimed()).lease, (await claimed()).lease];
       for (let second = 0; second < LEASE_MS / 1000 + 2; second++) {
         await pass(1000);
@@ -215,7 +215,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
 
     test('that is lost three times fails no job by the default policy: nothing has crashed', async () => {
       const { queue, claimed, pass, statusOf, reach } = await joined({ retryOf: () => RETRY_DEFAULTS });
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       for (let attempt = 1; attempt <= 3; attempt++) {
         const { lease } = await claimed();
         expect(lease.attempt).toBe(attempt);
@@ -231,7 +231,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
 
     test('of a process that ended counts as lost, and its job is the first again', async () => {
       const first = await joined();
-      for (const id of ['a', 'b', 'c']) await first.queue.submit(job(id));
+      for (const id of ['a', 'b', 'c']) await first.queue.submit(createJob(id));
       for (let i = 0; i < 2; i++) await first.claim();
       let world: OpenedQueue = first;
       for (let crash = 1; crash <= 3; crash++) {
@@ -254,7 +254,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
   describe('watching', () => {
     test('calls after every change of the job, progress included, and not once it is stopped', async () => {
       const { queue, claimed, state, pass } = await joined();
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       const seen: string[] = [];
       const looks: Promise<void>[] = [];
       const look = async () => {
@@ -284,7 +284,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
     test('counts changes upwards, over restarts too', async () => {
       const { queue, reopen, pass } = await joined();
       const revisionOf = async (of: JobQueue) => (await of.find('backtest:a'))!.revision;
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       const pending = await revisionOf(queue);
       await queue.cancel('backtest:a');
       const cancelled = await revisionOf(queue);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { readDelivery } from '#jobs/callbacks.js';
 import type { NewJob } from '#jobs/queue.js';
-import { job, succeed, type Queues } from './queue-port-world.js';
+import { createJob, succeed, type Queues } from './queue-port-world.js';
 
 const called = (url: string): Partial<NewJob> => ({
   origin: { owner: 'key', requestId: 'r', author: null, note: null, traceId: null, callback: url },
@@ -16,8 +16,8 @@ export function describeCallbacks({ joined }: Queues): void {
       documents.subscribe('delivery-due', ({ delivery_id: id }) => void due.push(id));
       const urls = ['https://one.test/', 'https://two.test/'];
       // Equal work that is submitted twice is one job with two callbacks; a repeated request has one.
-      for (const url of [...urls, ...urls]) await queue.submit(job('a', called(url)));
-      await queue.submit(job('a'));
+      for (const url of [...urls, ...urls]) await queue.submit(createJob('a', called(url)));
+      await queue.submit(createJob('a'));
       expect((await statusOf('a'))!.callbacks).toMatchObject(
         urls.map((url) => ({ url, state: 'waiting', attempts: 0 })),
       );
@@ -41,9 +41,9 @@ export function describeCallbacks({ joined }: Queues): void {
 
     test('reports cancelled and failed jobs, too', async () => {
       const { queue, documents, claimed } = await joined();
-      await queue.submit(job('a', called('https://one.test/')));
+      await queue.submit(createJob('a', called('https://one.test/')));
       await queue.cancel('backtest:a');
-      await queue.submit(job('b', called('https://one.test/')));
+      await queue.submit(createJob('b', called('https://one.test/')));
       const error = { code: 'INTERNAL', message: 'It failed.', detail: null } as const;
       await queue.complete((await claimed()).lease, { type: 'fail', error });
       const { documents: messages } = await documents.list('delivery', readDelivery);
@@ -52,7 +52,7 @@ export function describeCallbacks({ joined }: Queues): void {
 
     test('is refused beyond the number of one job', async () => {
       const { queue } = await joined();
-      const submit = (i: number) => queue.submit(job('a', called(`https://one.test/${i}`)));
+      const submit = (i: number) => queue.submit(createJob('a', called(`https://one.test/${i}`)));
       for (let i = 0; i < LIMITS.MAX_JOB_CALLBACKS; i++) await submit(i);
       await expect(submit(LIMITS.MAX_JOB_CALLBACKS)).rejects.toMatchObject({ code: 'OVERLOADED' });
     });

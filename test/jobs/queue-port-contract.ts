@@ -5,7 +5,15 @@ import type { DocumentTransaction } from '#store/port.js';
 import { describeCallbacks } from './queue-port-callbacks.js';
 import { describeOrder } from './queue-port-order.js';
 import { describeAttempts } from './queue-port-attempts.js';
-import { createQueues, from, job, light, succeed, type OpenQueue, type Queues } from './queue-port-world.js';
+import {
+  createQueues,
+  createOrigin,
+  createJob,
+  light,
+  succeed,
+  type OpenQueue,
+  type Queues,
+} from './queue-port-world.js';
 
 /** Tests the guarantees of every queue on one engine. */
 export function describeJobQueue(name: string, open: OpenQueue): void {
@@ -25,7 +33,7 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
     test('is durable once it is answered, whole', async () => {
       const { queue, reopen } = await joined();
       const origin = { owner: 'key', requestId: 'r', traceId: 't', author: null, note: null, callback: null };
-      const status = await queue.submit(job('a', { origin, message: 'Waiting.' }));
+      const status = await queue.submit(createJob('a', { origin, message: 'Waiting.' }));
       expect(status).toMatchObject({ job_id: 'backtest:a', status: 'pending', attempt: 1, request: { start: null } });
       expect(status).toMatchObject({ message: 'Waiting.', input_hash: 'a', request_id: 'r', trace_id: 't' });
       const after = await reopen();
@@ -37,38 +45,43 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
     test('is one job however often and how soon it is repeated; another request under its id is refused', async () => {
       const { queue, claim } = await joined();
       const all = await Promise.allSettled(
-        [...Array(10).fill(job('a')), job('a', { inputHash: 'other' })].map(queue.submit),
+        [...Array(10).fill(createJob('a')), createJob('a', { inputHash: 'other' })].map(queue.submit),
       );
       expect(all.map(({ status }) => status)).toEqual([...Array(10).fill('fulfilled'), 'rejected']);
       expect(all.at(-1)).toMatchObject({ reason: { code: 'JOB_RUNNING' } });
       expect([await claim(), await claim()]).toMatchObject([{ lease: { jobId: 'backtest:a' } }, undefined]);
-      expect(await queue.submit(job('a'))).toMatchObject({ status: 'running' });
+      expect(await queue.submit(createJob('a'))).toMatchObject({ status: 'running' });
     });
 
     test('replaces an ended job of its id', async () => {
       const { queue, claimed } = await joined();
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       await queue.cancel('backtest:a');
-      expect(await queue.submit(job('a', { inputHash: 'other', payload: 2 }))).toMatchObject({ status: 'pending' });
+      expect(await queue.submit(createJob('a', { inputHash: 'other', payload: 2 }))).toMatchObject({
+        status: 'pending',
+      });
       expect((await claimed()).input).toEqual({ payload: 2 });
     });
 
     test('is refused beyond the limits of the queue, of its owner and of memory, with both numbers', async () => {
       const { queue } = await joined({ queueMax: 3, ownerQueueMax: 1 });
-      const outcome = async (submission: NewJob) =>
+      const createOutcome = async (submission: NewJob) =>
         queue.submit(submission).then(
           () => 'queued',
           ({ code, detail }: Refusal) => ({ code, detail }),
         );
       const own = { code: 'RATE_LIMITED', detail: { queued: 1, limit: 1 } };
-      expect(await Promise.all(['a', 'b'].map((id) => outcome(job(id, from('one')))))).toEqual(['queued', own]);
-      expect(await Promise.all(['c', 'd', 'e'].map((id) => outcome(job(id))))).toEqual([
+      expect(await Promise.all(['a', 'b'].map((id) => createOutcome(createJob(id, createOrigin('one')))))).toEqual([
+        'queued',
+        own,
+      ]);
+      expect(await Promise.all(['c', 'd', 'e'].map((id) => createOutcome(createJob(id))))).toEqual([
         'queued',
         'queued',
         { code: 'OVERLOADED', detail: { queued: 3, limit: 3 } },
       ]);
       const large = { estimated_bytes: 1001, budget_bytes: 1000 };
-      expect(await outcome(job('f', { estimatedBytes: 1001 }))).toMatchObject({
+      expect(await createOutcome(createJob('f', { estimatedBytes: 1001 }))).toMatchObject({
         code: 'VALIDATION_FAILED',
         detail: large,
       });
@@ -77,29 +90,29 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
 
     test('is refused while the queue drains, which gives out no job either', async () => {
       const { queue, claim } = await joined();
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       queue.drain();
-      await expect(queue.submit(job('b'))).rejects.toMatchObject({ code: 'DRAINING' });
-      expect(await queue.submit(job('a'))).toMatchObject({ status: 'pending' });
+      await expect(queue.submit(createJob('b'))).rejects.toMatchObject({ code: 'DRAINING' });
+      expect(await queue.submit(createJob('a'))).toMatchObject({ status: 'pending' });
       expect(await claim()).toBeUndefined();
     });
 
-    test('forgets the oldest ended jobs beyond those that are remembered, waiting ones never', async () => {
+    test('deletes the oldest ended jobs beyond the limit, never waiting ones', async () => {
       const { queue, documents } = await joined({ endedMax: 2 });
-      await queue.submit(job('waiting'));
+      await queue.submit(createJob('waiting'));
       for (const id of ['a', 'b', 'c', 'd']) {
-        await queue.submit(job(id));
+        await queue.submit(createJob(id));
         await queue.cancel(`backtest:${id}`);
       }
       // All of them find that b exceeds the limit.
-      await Promise.all(['x', 'b', 'y'].map((id) => queue.submit(job(id))));
+      await Promise.all(['x', 'b', 'y'].map((id) => queue.submit(createJob(id))));
       const ids = await queue.ids('backtest');
       expect(ids).toEqual(['waiting', 'c', 'd', 'x', 'b', 'y'].map((id) => `backtest:${id}`));
       expect(await documents.ids('job')).toEqual(ids.toSorted());
       expect(await queue.find('backtest:a')).toBeUndefined();
     });
 
-    test('deletes stored results with the job that it forgets or replaces, those of no other', async () => {
+    test('deletes the stored results of the job that it deletes or replaces, and no others', async () => {
       const { queue, claimed, documents } = await joined({ endedMax: 2 });
       const finish = async (submitted: NewJob, runIds: readonly string[]): Promise<void> => {
         await queue.submit(submitted);
@@ -110,14 +123,14 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
         expect(await queue.complete(lease, { ...succeed, effect })).toBe(true);
       };
       const study = (runs: number, inputHash: string): NewJob =>
-        job('s', { jobId: 'study:s', kind: 'study', request: { runs }, inputHash });
-      const optimise = (id: string): NewJob => job(id, { jobId: `optimise:${id}`, kind: 'optimise' });
+        createJob('s', { jobId: 'study:s', kind: 'study', request: { runs }, inputHash });
+      const optimise = (id: string): NewJob => createJob(id, { jobId: `optimise:${id}`, kind: 'optimise' });
       await finish(study(3, 'long'), ['s-1', 's-2', 's-3']);
       await finish(optimise('a'), ['a']);
       await finish(study(1, 'short'), ['s-1']);
       expect(await documents.ids('optimisation-run')).toEqual(['a', 's-1']);
       await finish(optimise('b'), ['b']);
-      await queue.submit(job('next')); // which forgets the oldest, a
+      await queue.submit(createJob('next')); // which forgets the oldest, a
       expect(await documents.ids('optimisation-run')).toEqual(['b', 's-1']);
     });
   });
@@ -125,10 +138,10 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
 
 function describeClaims({ joined }: Queues): void {
   describe('claims', () => {
-    test('that come at once take each job once', async () => {
+    test('at the same time take each job once', async () => {
       const { queue, claim } = await joined();
       const ids = Array.from({ length: 20 }, (_, i) => `j${i}`);
-      await Promise.all(ids.map((id) => queue.submit(job(id))));
+      await Promise.all(ids.map((id) => queue.submit(createJob(id))));
       const claims = await Promise.all(Array.from({ length: 30 }, () => claim()));
       const taken = claims.flatMap((claim) => claim?.lease.jobId ?? []);
       expect(taken.toSorted()).toEqual(ids.map((id) => `backtest:${id}`).toSorted());
@@ -137,7 +150,7 @@ function describeClaims({ joined }: Queues): void {
 
     test('show what waits and runs in each lane, and how long the oldest has waited', async () => {
       const { queue, claimed } = await joined();
-      for (const id of ['a', 'b', 'c']) await queue.submit(job(id));
+      for (const id of ['a', 'b', 'c']) await queue.submit(createJob(id));
       await claimed();
       const { heavy, light: idle } = await queue.lanes();
       expect([heavy, idle]).toMatchObject([
@@ -149,31 +162,31 @@ function describeClaims({ joined }: Queues): void {
 
     test('take jobs of their lane in the order of submission, of owners in turn', async () => {
       const { queue, claimed, claim } = await joined();
-      for (const id of ['a1', 'a2', 'a3']) await queue.submit(job(id, from('a')));
+      for (const id of ['a1', 'a2', 'a3']) await queue.submit(createJob(id, createOrigin('a')));
       await queue.submit(light('l'));
-      for (const id of ['b1', 'b2']) await queue.submit(job(id, from('b')));
+      for (const id of ['b1', 'b2']) await queue.submit(createJob(id, createOrigin('b')));
       expect((await claimed({ lane: 'light' })).lease.jobId).toBe('render:l');
       const order: string[] = [];
       for (let next = await claim(); next !== undefined; next = await claim()) order.push(next.lease.jobId.slice(9));
       expect(order).toEqual(['a1', 'b1', 'a2', 'b2', 'a3']);
     });
 
-    test('pass over owners that are full, and nobody else', async () => {
+    test('skip only owners at their limit', async () => {
       const { queue, claim, claimed } = await joined();
-      await queue.submit(job('a', from('a')));
-      await queue.submit(job('b', from('b')));
+      await queue.submit(createJob('a', createOrigin('a')));
+      await queue.submit(createJob('b', createOrigin('b')));
       expect((await claimed({ exceptOwners: new Set(['a']) })).lease.jobId).toBe('backtest:b');
       expect(await claim({ exceptOwners: new Set(['a']) })).toBeUndefined();
       expect((await claimed()).lease.jobId).toBe('backtest:a');
     });
 
-    test('that do not take the job they are offered leave it first in line', async () => {
+    test('that decline an offered job leave it first in the queue', async () => {
       const { queue, claim, claimed } = await joined();
       for (const [id, estimatedBytes] of [
         ['large', 900],
         ['small', 1],
       ] as const)
-        await queue.submit(job(id, { estimatedBytes }));
+        await queue.submit(createJob(id, { estimatedBytes }));
       const offers: number[] = [];
       const take = ({ estimated_bytes: bytes }: { readonly estimated_bytes: number }) => offers.push(bytes) > 2;
       expect([await claim({ take }), await claim({ take })]).toEqual([undefined, undefined]);
@@ -181,10 +194,10 @@ function describeClaims({ joined }: Queues): void {
       expect(offers).toEqual([900, 900, 900]);
     });
 
-    test('are running on disk with their attempt, and their node hears of work to come', async () => {
+    test('are stored as running with their attempt, and their node is notified of new work', async () => {
       const { queue, claimed, reopen, state } = await joined();
       const calls = state.calls;
-      await queue.submit(job('a'));
+      await queue.submit(createJob('a'));
       expect(state.calls).toBeGreaterThan(calls);
       expect((await claimed()).lease).toMatchObject({ jobId: 'backtest:a', attempt: 1 });
       const after = await reopen();
@@ -196,23 +209,23 @@ function describeClaims({ joined }: Queues): void {
 function describeListing({ joined }: Queues): void {
   test('lists the newest first, by kind and status, up to a limit and before a job', async () => {
     const { queue, claimed } = await joined();
-    for (const id of ['a', 'b', 'c']) await queue.submit(job(id));
+    for (const id of ['a', 'b', 'c']) await queue.submit(createJob(id));
     await queue.submit(light('r'));
     await queue.cancel('backtest:b');
     await queue.complete((await claimed()).lease, succeed);
-    const listed = async (query: Partial<Parameters<JobQueue['list']>[0]>) =>
+    const listJobIds = async (query: Partial<Parameters<JobQueue['list']>[0]>) =>
       (await queue.list({ limit: 100, ...query })).jobs.map(
         ({ job_id: id, result }) => `${id.split(':')[1]} ${String(result)}`,
       );
-    expect(await listed({})).toEqual(['r null', 'c null', 'b null', 'a null']);
-    expect(await listed({ kinds: ['backtest'], limit: 2 })).toEqual(['c null', 'b null']);
-    expect(await listed({ kinds: ['render', 'risk'] })).toEqual(['r null']);
-    expect(await listed({ kinds: ['backtest', 'render'], limit: 2 })).toEqual(['r null', 'c null']);
-    expect(await listed({ statuses: ['cancelled', 'succeeded'] })).toEqual(['b null', 'a null']);
-    expect(await listed({ before: 'backtest:b' })).toEqual(['a null']);
-    expect(await listed({ before: 'backtest:unknown' })).toEqual([]);
-    await queue.submit(job('b'));
-    expect(await listed({ limit: 1 })).toEqual(['b null']);
+    expect(await listJobIds({})).toEqual(['r null', 'c null', 'b null', 'a null']);
+    expect(await listJobIds({ kinds: ['backtest'], limit: 2 })).toEqual(['c null', 'b null']);
+    expect(await listJobIds({ kinds: ['render', 'risk'] })).toEqual(['r null']);
+    expect(await listJobIds({ kinds: ['backtest', 'render'], limit: 2 })).toEqual(['r null', 'c null']);
+    expect(await listJobIds({ statuses: ['cancelled', 'succeeded'] })).toEqual(['b null', 'a null']);
+    expect(await listJobIds({ before: 'backtest:b' })).toEqual(['a null']);
+    expect(await listJobIds({ before: 'backtest:unknown' })).toEqual([]);
+    await queue.submit(createJob('b'));
+    expect(await listJobIds({ limit: 1 })).toEqual(['b null']);
     expect(await queue.ids('backtest')).toEqual(['a', 'c', 'b'].map((id) => `backtest:${id}`));
     expect(await Promise.all(['a', 'b', 'none'].map((id) => queue.isLive(`backtest:${id}`)))).toEqual([
       false,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JobPriority } from '#domain/jobs/priority.js';
 import type { NewJob } from '#jobs/queue.js';
-import { from, job, succeed, type Queues } from './queue-port-world.js';
+import { createOrigin, createJob, succeed, type Queues } from './queue-port-world.js';
 
 /** Order of starts by priority, and pauses. */
 export function describeOrder({ joined, joinAs }: Queues): void {
@@ -9,13 +9,13 @@ export function describeOrder({ joined, joinAs }: Queues): void {
     test('high priorities start before normal and low ones, of any owner, after a restart and a retry too', async () => {
       const { queue, claimed, reopen } = await joined();
       const of = (owner: string, priority: JobPriority): Partial<NewJob> => ({
-        origin: { ...from(owner).origin!, priority },
+        origin: { ...createOrigin(owner).origin!, priority },
       });
-      await queue.submit(job('low', of('a', 'low')));
-      await queue.submit(job('n1', from('a')));
-      await queue.submit(job('n2', from('b')));
-      await queue.submit(job('h1', of('a', 'high')));
-      await queue.submit(job('h2', of('a', 'high')));
+      await queue.submit(createJob('low', of('a', 'low')));
+      await queue.submit(createJob('n1', createOrigin('a')));
+      await queue.submit(createJob('n2', createOrigin('b')));
+      await queue.submit(createJob('h1', of('a', 'high')));
+      await queue.submit(createJob('h2', of('a', 'high')));
       const failing = await claimed();
       expect(failing.lease.jobId).toBe('backtest:h1');
       const error = { code: 'INTERNAL', message: 'as the test wants', detail: null } as const;
@@ -33,9 +33,9 @@ export function describeOrder({ joined, joinAs }: Queues): void {
       const { queue, claim, claimed, reopen, paused } = await joined();
       const by = { author: 'ada', keyId: null, note: null, requestId: '' };
       const pause = { paused_at: '2024-06-28T00:00:00.000Z', author: 'ada', reason: 'month end' };
-      for (const id of ['b1', 'b2']) await queue.submit(job(id));
+      for (const id of ['b1', 'b2']) await queue.submit(createJob(id));
       await paused.pause('backtest', pause, by);
-      await queue.submit(job('o', { jobId: 'optimise:o', kind: 'optimise' }));
+      await queue.submit(createJob('o', { jobId: 'optimise:o', kind: 'optimise' }));
       const other = await claimed();
       expect(other.lease.jobId).toBe('optimise:o');
       await queue.complete(other.lease, succeed);

@@ -31,7 +31,7 @@ const LIMITS: QueueLimits = {
   leaseMs: LEASE_MS,
 };
 
-export const job = (ident: string, overrides: Partial<NewJob> = {}): NewJob => ({
+export const createJob = (ident: string, overrides: Partial<NewJob> = {}): NewJob => ({
   jobId: `backtest:${ident}`,
   kind: 'backtest',
   inputHash: ident,
@@ -42,10 +42,10 @@ export const job = (ident: string, overrides: Partial<NewJob> = {}): NewJob => (
   origin: null,
   ...overrides,
 });
-export const from = (owner: string): Partial<NewJob> => ({
+export const createOrigin = (owner: string): Partial<NewJob> => ({
   origin: { owner, requestId: 'request', author: null, note: null, traceId: null, callback: null },
 });
-export const light = (ident: string): NewJob => job(ident, { jobId: `render:${ident}`, kind: 'render' });
+export const light = (ident: string): NewJob => createJob(ident, { jobId: `render:${ident}`, kind: 'render' });
 export const succeed = { type: 'succeed', result: { value: 42 }, message: 'Done.' } as const;
 
 /** Creates queues for one test, which are closed after it. */
@@ -56,7 +56,7 @@ export function createQueues(open: OpenQueue) {
   });
 
   /** Returns a queue that one node has joined. */
-  async function joined(limits: Partial<QueueLimits> = {}) {
+  async function joinQueue(limits: Partial<QueueLimits> = {}) {
     const world = await open({ ...LIMITS, ...limits });
     opened.push(world);
     return { ...world, ...(await joinAs(world.queue)) };
@@ -68,7 +68,7 @@ export function createQueues(open: OpenQueue) {
     const recovered = await queue.join({ onWork: () => void state.calls++, progressOf: () => state.progress, room });
     const claim = (order: Partial<ClaimOrder> = {}): Promise<Claim | undefined> =>
       queue.claim({ lane: 'heavy', exceptOwners: new Set(), freeBytes: state.freeBytes, take: () => true, ...order });
-    const claimed = async (order: Partial<ClaimOrder> = {}): Promise<Claim> => (await claim(order))!; // There is one.
+    const requireClaim = async (order: Partial<ClaimOrder> = {}): Promise<Claim> => (await claim(order))!; // There is one.
     const statusOf = async (ident: string) => (await queue.find(`backtest:${ident}`))?.status;
     /** Resolves when the job is in the state. */
     const reach = (ident: string, status: string): Promise<void> =>
@@ -78,10 +78,10 @@ export function createQueues(open: OpenQueue) {
         const stop = queue.watch(`backtest:${ident}`, () => void look().catch(() => {}));
         void look().catch(() => {});
       });
-    return { state, recovered, claim, claimed, statusOf, reach };
+    return { state, recovered, claim, claimed: requireClaim, statusOf, reach };
   }
 
-  return { joined, joinAs };
+  return { joined: joinQueue, joinAs };
 }
 
 export type Queues = ReturnType<typeof createQueues>;

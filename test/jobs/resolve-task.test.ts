@@ -176,7 +176,7 @@ const names = Object.keys(ORDERS) as PortableTaskName[];
 describe.each(names)('an order of %s', (name) => {
   const { order, located } = ORDERS[name];
 
-  test('is the same after its way to another process, and resolved there', async () => {
+  test('is unchanged in another process, and resolved there', async () => {
     const arrived = JSON.parse(JSON.stringify(order)) as TaskInput<typeof name>;
     expect(arrived).toEqual(order);
     const input = await resolveTask(name, arrived, resources);
@@ -216,7 +216,7 @@ test('a task of one process is given its input unchanged', async () => {
 
 test('backtests of a process are given the files that it has written, if no other process writes', async () => {
   const order = { lane: 'heavy', task: 'backtest', input: ORDERS.backtest.order as TaskInput<'backtest'> } as const;
-  const told = async (destination: TaskResources['destination']) => {
+  const listInputs = async (destination: TaskResources['destination']) => {
     const inputs: unknown[] = [];
     const threads = {
       run({ input }: { readonly input: ThreadInput<'backtest'> }) {
@@ -230,10 +230,10 @@ test('backtests of a process are given the files that it has written, if no othe
     return inputs;
   };
   const folder = { kind: 'folder', folder: '/node', lowWaterMark: {} } as const;
-  const [files, again] = await told(folder);
+  const [files, again] = await listInputs(folder);
   expect(files).toBeInstanceOf(BigUint64Array);
   expect(again).toBe(files);
-  expect(await told({ ...folder, storeId: 'shared' })).toEqual([undefined, undefined]);
+  expect(await listInputs({ ...folder, storeId: 'shared' })).toEqual([undefined, undefined]);
 });
 
 test('an order whose market a node does not have is refused and reaches no thread', async () => {

@@ -8,8 +8,8 @@ import {
   openOn,
   openWorld,
   reach,
-  started,
-  submission,
+  waitForStarts,
+  createSubmission,
   type Payload,
 } from './job-world.js';
 
@@ -23,10 +23,10 @@ describe('the origin of a job', () => {
     callback: null,
   };
 
-  test('is in its status and in every line of the log about it, whatever becomes of it', async () => {
+  test('is in its status and in each of its log lines, whatever its outcome', async () => {
     const world = await openWorld();
-    await world.engine.submit(submission('a', { origin }));
-    await started(world, 1);
+    await world.engine.submit(createSubmission('a', { origin }));
+    await waitForStarts(world, 1);
     world.errands[0]!.fail(new Error('a defect'));
     await reach(world.engine, 'backtest:a', 'failed');
     expect(await world.engine.get('backtest:a')).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
@@ -38,11 +38,11 @@ describe('the origin of a job', () => {
   test('outlives the process', async () => {
     const path = await newHome();
     const before = await openOn(path);
-    await before.engine.submit(submission('a', { origin }));
-    await started(before, 1);
+    await before.engine.submit(createSubmission('a', { origin }));
+    await waitForStarts(before, 1);
     await closeWorld(before);
     const after = await openOn(path);
-    await started(after, 1);
+    await waitForStarts(after, 1);
     after.errands[0]!.finish(1);
     await reach(after.engine, 'backtest:a', 'succeeded');
     expect(await after.engine.get('backtest:a')).toMatchObject({
@@ -53,11 +53,11 @@ describe('the origin of a job', () => {
     expect(after.fields.at(-1)).toMatchObject({ job_id: 'backtest:a', status: 'succeeded', request_id: 'r-1' });
   });
 
-  test('of a job that nobody asked for, and of one stored before origins were kept, is nobody', async () => {
+  test('of a job without a client, and of one stored before origins existed, is empty', async () => {
     const path = await newHome();
     const before = await openOn(path);
-    await before.engine.submit(submission('a'));
-    await started(before, 1);
+    await before.engine.submit(createSubmission('a'));
+    await waitForStarts(before, 1);
     expect(await before.engine.get('backtest:a')).toMatchObject({ request_id: null, trace_id: null });
     expect(before.fields.at(-1)).not.toHaveProperty('request_id');
     await before.store.documents.transaction(async (tx) => {
@@ -78,12 +78,12 @@ describe('a restart', () => {
   test('after a stop continues the jobs that were returned, and keeps results', async () => {
     const path = await newHome();
     const before = await openOn(path);
-    await before.engine.submit(submission('done'));
-    await started(before, 1);
+    await before.engine.submit(createSubmission('done'));
+    await waitForStarts(before, 1);
     before.errands[0]!.finish(42);
     await reach(before.engine, 'backtest:done', 'succeeded');
-    await before.engine.submit(submission('open'));
-    await started(before, 2);
+    await before.engine.submit(createSubmission('open'));
+    await waitForStarts(before, 2);
     await before.engine.stop();
     expect(before.errands[1]!.signal!.aborted).toBe(true);
     expect(await before.store.documents.get('job', 'backtest:open')).toMatchObject({
@@ -92,7 +92,7 @@ describe('a restart', () => {
     await closeWorld(before);
     const after = await openOn(path);
     expect(await after.engine.get('backtest:done')).toMatchObject({ status: 'succeeded', result: 42 });
-    await started(after, 1);
+    await waitForStarts(after, 1);
     after.errands[0]!.finish(7);
     await reach(after.engine, 'backtest:open', 'succeeded');
   });
@@ -109,8 +109,8 @@ describe('a restart', () => {
       },
     };
     const world = await openOn(await newHome(), {}, [last]);
-    await world.engine.submit(submission('a', { kind: last }));
-    await started(world, 1);
+    await world.engine.submit(createSubmission('a', { kind: last }));
+    await waitForStarts(world, 1);
     await world.engine.stop();
     await closeWorld(world);
     expect(read).toMatchObject({ body: { status: 'pending' } });
@@ -121,7 +121,7 @@ describe('a restart', () => {
     const path = await newHome();
     const sweep: JobKind<Payload> = { ...backtest, kind: 'sweep' };
     const before = await openOn(path, { runningMax: { heavy: 0, light: 0 } }, [sweep]);
-    await before.engine.submit(submission('a', { kind: sweep }));
+    await before.engine.submit(createSubmission('a', { kind: sweep }));
     await closeWorld(before);
     const after = await openOn(path);
     await reach(after.engine, 'sweep:a', 'failed');

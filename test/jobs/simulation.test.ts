@@ -11,7 +11,7 @@ const count = Number(process.env['SIMULATIONS'] ?? 25);
 const from = Number(process.env['SEED'] ?? process.env['SEED_FROM'] ?? 1);
 const seeds = process.env['SEED'] === undefined ? count : 1;
 
-test(`the promises of the job system hold in ${seeds} worlds of chance`, { timeout: 600_000 }, async () => {
+test(`the guarantees of the job system hold in ${seeds} random worlds`, { timeout: 600_000 }, async () => {
   const total: Record<string, number> = {};
   for (let seed = from; seed < from + seeds; seed++) {
     const report = await simulate({ seed, events: EVENTS });
@@ -26,7 +26,7 @@ test(`the promises of the job system hold in ${seeds} worlds of chance`, { timeo
   }
 });
 
-test('one seed gives one course of events', async () => {
+test('a seed determines the course of events', async () => {
   expect(await simulate({ seed: 7, events: EVENTS })).toEqual(await simulate({ seed: 7, events: EVENTS }));
 });
 
@@ -34,7 +34,7 @@ const MANNERS = ['refuse', 'crash-before', 'crash-after'] as const;
 
 /** Each call fails in one manner, alternating; in the soak in every manner. */
 test.each(MANNERS)(
-  'every job comes to one whole end whichever call to the store or the artifacts goes wrong (%s)',
+  'every job has exactly one outcome if any call to the store or the artifacts fails (%s)',
   { timeout: 120_000 },
   async (manner) => {
     for (const seed of IS_SOAK ? [3, 5, 8] : [3]) {

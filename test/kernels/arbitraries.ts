@@ -12,7 +12,7 @@ export interface Matrix {
 }
 
 /** Small dense matrices, row-major. */
-export function matrices(
+export function createMatrices(
   options: {
     readonly rowsMin?: number;
     readonly rowsMax?: number;
@@ -31,7 +31,7 @@ export function matrices(
 }
 
 /** Positive definite matrices of moderate condition: X'X + I. */
-export const positiveDefinite = matrices({ rowsMin: 1, rowsMax: 8, columnsMin: 1, columnsMax: 8 }).map(
+export const positiveDefinite = createMatrices({ rowsMin: 1, rowsMax: 8, columnsMin: 1, columnsMax: 8 }).map(
   ({ rows, columns, data }) => {
     const a = new Float64Array(columns * columns);
     for (let i = 0; i < columns; i++) {

@@ -32,12 +32,12 @@ export function wideTable(
   const [header = '', ...lines] = text.trim().split(/\r?\n/);
   const published = header.split(',').slice(1);
   const step = published.length <= WHOLE_NAMES_MAX ? 1 : Math.ceil(published.length / namesMax);
-  const taken = <T>(cells: readonly T[]) => cells.filter((_, i) => i % step === 0);
+  const takeSome = <T>(cells: readonly T[]) => cells.filter((_, i) => i % step === 0);
   const rows = lines.map((line): [string, string[]] => {
     const [date = '', ...cells] = line.split(',');
-    return [isoDate(date), taken(cells)];
+    return [isoDate(date), takeSome(cells)];
   });
-  return { names: taken(published), rows };
+  return { names: takeSome(published), rows };
 }
 
 /** Converts 3/10/2004 to 2004-03-10. */

@@ -48,4 +48,4 @@ export async function contentOf(folder: string): Promise<MarketContent> {
 export const hashOf = async (folder: string) => contentHash(await contentOf(folder));
 
 /** Returns findings as code and location. */
-export const places = (findings: readonly Finding[]) => findings.map(({ code, path }) => `${code} ${path}`);
+export const listPlaces = (findings: readonly Finding[]) => findings.map(({ code, path }) => `${code} ${path}`);

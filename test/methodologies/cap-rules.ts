@@ -1,7 +1,7 @@
 import { medianOf } from './dividend-rules.js';
 import { rebalanceSessions, runIndex } from './index-run.js';
 import { type Rulebook } from './parents.js';
-import { capped, covering, mean, proportional, ranked, sum, type Weights } from './plain.js';
+import { capWeights, selectCoverage, mean, proportional, ranked, sum, type Weights } from './plain.js';
 
 const MSCI_QUARTERS = { months: [2, 5, 8, 11], anchor: { day: 'last' } } as const;
 
@@ -15,7 +15,7 @@ export function laddered<K>(weights: ReadonlyMap<K, number>, { single, group }: 
   const keys = [...weights.keys()];
   const cutTo = (list: readonly number[], shares: readonly number[], cap: number): number[] => {
     const total = sum(shares);
-    const cut = capped(new Map(list.map((k, i) => [k, shares[i]! / total])), cap);
+    const cut = capWeights(new Map(list.map((k, i) => [k, shares[i]! / total])), cap);
     return list.map((k) => cut.get(k)!);
   };
   let values = keys.map((key) => weights.get(key)!);
@@ -52,15 +52,17 @@ export const tenForty: Rulebook = (market, baseDate) => ({
       const floatCap = (i: number) => market.floatCap(i, t);
       const country = market.listed(t).filter((i) => market.text(i, t, 'COUNTRY') === 'DE');
       const bands = { lower: 0.985, upper: 0.995, target: 0.99 };
-      const raw = proportional(covering(ranked(country, floatCap), floatCap, members, bands), floatCap);
-      const issuer = (i: number) => market.text(i, t, 'ISSUER');
+      const raw = proportional(selectCoverage(ranked(country, floatCap), floatCap, members, bands), floatCap);
+      const readIssuer = (i: number) => market.text(i, t, 'ISSUER');
       const before = new Map<string, number>();
-      for (const [i, weight] of raw) before.set(issuer(i), (before.get(issuer(i)) ?? 0) + weight);
+      for (const [i, weight] of raw) before.set(readIssuer(i), (before.get(readIssuer(i)) ?? 0) + weight);
       const after = laddered(before, {
         single: { above: 0.09, to: 0.09 },
         group: { above: 0.045, together: 0.36, to: 0.36 },
       });
-      return new Map([...raw].map(([i, weight]) => [i, (weight * after.get(issuer(i))!) / before.get(issuer(i))!]));
+      return new Map(
+        [...raw].map(([i, weight]) => [i, (weight * after.get(readIssuer(i))!) / before.get(readIssuer(i))!]),
+      );
     },
   }),
 });
@@ -82,7 +84,7 @@ export const createDevelopedNet: Rulebook = (market, baseDate) => ({
       const countries = [...new Set(eligible.map((i) => market.text(i, t, 'COUNTRY')))];
       const held = countries.flatMap((country) => {
         const own = eligible.filter((i) => market.text(i, t, 'COUNTRY') === country);
-        return covering(
+        return selectCoverage(
           ranked(own, (i) => market.cap(i, t)),
           floatCap,
           members,
@@ -110,7 +112,7 @@ export const createPhasedFreeFloat: Rulebook = (market, baseDate) => {
           return mean([...Array.from({ length: 10 - values.length }, () => first), ...values]);
         };
         const raw: Weights = proportional(market.listed(t), (i) => market.cap(i, t) * phased(i));
-        return capped(raw, 0.1);
+        return capWeights(raw, 0.1);
       },
     }),
   };

@@ -1,7 +1,7 @@
 import { rebalanceSessions, runIndex, type HeldAfter, type Members, type Shares } from './index-run.js';
 import type { Market } from './market.js';
 import { EVERY_QUARTER, monthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
-import { buffered, capped, proportional, ranked, sum, type Weights } from './plain.js';
+import { selectBuffered, capWeights, proportional, ranked, sum, type Weights } from './plain.js';
 
 const EVERY_MONTH = Array.from({ length: 12 }, (_, k) => k + 1);
 
@@ -15,7 +15,7 @@ interface Changing {
 /** Returns weights under a cap; those below it determine the market value of a weight. */
 function weighed(changing: Changing, t: number, { held, cap }: { held: readonly number[]; cap: number }): Weights {
   const { market } = changing;
-  const weights = capped(
+  const weights = capWeights(
     proportional(held, (i) => market.floatCap(i, t)),
     cap,
   );
@@ -60,14 +60,14 @@ export const largest100: Rulebook = (market, baseDate) => {
     lag: 13,
     decide(t, members) {
       const order = ranked(market.listed(t), (i) => market.cap(i, t));
-      const held = buffered(order, members, { count: 100, enter: 90, exit: 110 });
+      const held = selectBuffered(order, members, { count: 100, enter: 90, exit: 110 });
       leftOut = order.filter((i) => !held.includes(i));
       return weighed(changing, t, { held, cap: 1 });
     },
     between(t, shares, heldAfter) {
       const list = new Set(market.listed(t));
-      const passes = (i: number) => list.has(i);
-      const next = replaced(changing, shares, { t, heldAfter, order: leftOut, passes });
+      const isListed = (i: number) => list.has(i);
+      const next = replaced(changing, shares, { t, heldAfter, order: leftOut, passes: isListed });
       return next === shares ? undefined : next;
     },
   });
@@ -151,7 +151,7 @@ export const leadersOfGroups =
       reference: monthBefore,
       decide(t, members) {
         const list = listOn(t, members);
-        const held = buffered(list, members, { count: 50, enter: 40, exit: 60 });
+        const held = selectBuffered(list, members, { count: 50, enter: 40, exit: 60 });
         leftOut = list.filter((i) => !held.includes(i));
         return weighed(changing, t, { held, cap });
       },
@@ -163,8 +163,8 @@ export const leadersOfGroups =
         },
       ],
       between(t, shares, heldAfter) {
-        const passes = (i: number) => listOn(t, null).includes(i);
-        const filled = replaced(changing, shares, { t, heldAfter, order: leftOut, passes });
+        const isListed = (i: number) => listOn(t, null).includes(i);
+        const filled = replaced(changing, shares, { t, heldAfter, order: leftOut, passes: isListed });
         const next = addEntries(t, addExits(t, filled, heldAfter));
         return next === shares ? undefined : next;
       },

@@ -40,7 +40,7 @@ export function createMarket(store: RawStore): Market {
     splits[i]!.reduce((product, s) => (s <= t && dates[s]! > date ? product * split[i]![s]! : product), 1);
 
   const dividend = (i: number, t: number): number => paid[i]!.get(dates[t]!) ?? 0;
-  const growth = (i: number, t: number, withDividends = false): number =>
+  const computeGrowth = (i: number, t: number, withDividends = false): number =>
     (split[i]![t]! * (close[i]![t]! + (withDividends ? dividend(i, t) : 0))) /
     (close[i]![t - 1]! - store.special[i]![t]!);
   const factAt = (i: number, t: number, name: string) =>
@@ -51,20 +51,20 @@ export function createMarket(store: RawStore): Market {
     let latest = -1;
     return Int32Array.from(row, (value, t) => (latest = Number.isNaN(value) ? latest : t));
   });
-  const price = (i: number, t: number): number => close[i]![bar[i]![t]!] ?? NaN;
-  const cap = (i: number, t: number): number => price(i, t) * (store.shares[i]![bar[i]![t]!] ?? NaN);
+  const computePrice = (i: number, t: number): number => close[i]![bar[i]![t]!] ?? NaN;
+  const cap = (i: number, t: number): number => computePrice(i, t) * (store.shares[i]![bar[i]![t]!] ?? NaN);
   const isListed = (i: number, t: number): boolean =>
     bar[i]![t]! >= 0 && t - bar[i]![t]! < LISTED_SESSIONS && (store.delisted[i]! < 0 || t < store.delisted[i]!);
 
   return {
     store,
     listed: (t) => store.ids.flatMap((_, i) => (isListed(i, t) ? [i] : [])),
-    price,
+    price: computePrice,
     cap,
     floatCap: (i, t) => cap(i, t) * (store.float[i]![bar[i]![t]!] ?? NaN),
-    growth,
+    growth: computeGrowth,
     returns: (i, t, sessions, withDividends = false) =>
-      sessionsTo(t, sessions).map((s) => growth(i, s, withDividends) - 1),
+      sessionsTo(t, sessions).map((s) => computeGrowth(i, s, withDividends) - 1),
     traded: (i, t, sessions) => sessionsTo(t, sessions).map((s) => close[i]![s]! * store.volume[i]![s]!),
     fact: (i, t, name) => (factAt(i, t, name) as number | undefined) ?? NaN,
     text: (i, t, name) => String(factAt(i, t, name)),
@@ -72,7 +72,7 @@ export function createMarket(store: RawStore): Market {
     yield(i, t) {
       const before = `${Number(dates[t]!.slice(0, 4)) - 1}${dates[t]!.slice(4)}`;
       const year = store.dividends[i]!.filter(({ date }) => date > before && date <= dates[t]!);
-      return year.reduce((total, { date, value }) => total + value / sharesSince(i, date, t), 0) / price(i, t);
+      return year.reduce((total, { date, value }) => total + value / sharesSince(i, date, t), 0) / computePrice(i, t);
     },
     yearsOfGrowth(i, t) {
       const total = new Map<number, number>();

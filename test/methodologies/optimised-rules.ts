@@ -1,7 +1,7 @@
 import { runIndex, type PlainRun } from './index-run.js';
 import type { Market } from './market.js';
 import { hasBars, type Rulebook, type Schedule } from './parents.js';
-import { buffered, proportional, ranked, sampleCovariance, sum, zScores, type Weights } from './plain.js';
+import { selectBuffered, proportional, ranked, sampleCovariance, sum, zScores, type Weights } from './plain.js';
 import { solveProgramme, type Row } from './quadratic.js';
 
 const HALF_YEARLY: Schedule = { months: [5, 11], anchor: { day: 'last' } };
@@ -26,7 +26,7 @@ interface Problem {
 const oneOf = (k: number, coefficient = 1): Row['terms'] => [[k, coefficient]];
 
 /** Rows that keep each value between two bounds. */
-const between = (low: readonly number[], high: readonly number[]): Row[] =>
+const boundRows = (low: readonly number[], high: readonly number[]): Row[] =>
   low.flatMap((least, k) => [
     { terms: oneOf(k), most: high[k]! },
     { terms: oneOf(k, -1), most: -least },
@@ -60,7 +60,7 @@ function styleRows({ parent }: Problem, values: readonly number[], within: numbe
 }
 
 /** Returns an index of large securities with a full history, and its weights. */
-function derived(
+function deriveIndices(
   { market, baseDate, count }: { readonly market: Market; readonly baseDate: string; readonly count: number },
   dividends: 'price' | 'total',
   decide: (problem: Problem, held: Weights | null) => Weights,
@@ -73,7 +73,7 @@ function derived(
     decide(t, members) {
       const order = ranked(market.listed(t).filter(hasBars(market, t, 253)), floatCap(t));
       const buffer = { count, enter: 0.8 * count, exit: 1.2 * count };
-      parentOn.set(t, proportional(buffered(order, members, buffer), floatCap(t)));
+      parentOn.set(t, proportional(selectBuffered(order, members, buffer), floatCap(t)));
       return parentOn.get(t)!;
     },
   });
@@ -99,14 +99,14 @@ function turnoverRows(securities: readonly number[], held: Weights, limit: numbe
   const n = securities.length;
   const outside = sum([...held].map(([i, weight]) => (securities.includes(i) ? 0 : weight)));
   const from = securities.map((i) => held.get(i) ?? 0);
-  const apart = (k: number, sign: number): Row['terms'] => [
+  const createDifference = (k: number, sign: number): Row['terms'] => [
     [k, sign],
     [n + k, -1],
   ];
   return [
     ...from.flatMap((weight, k): Row[] => [
-      { terms: apart(k, 1), most: weight },
-      { terms: apart(k, -1), most: -weight },
+      { terms: createDifference(k, 1), most: weight },
+      { terms: createDifference(k, -1), most: -weight },
     ]),
     { terms: from.map((_, k): [number, number] => [n + k, 1]), most: 2 * limit - outside },
   ];
@@ -187,7 +187,7 @@ function minimiseVariance({
 export const minimumVolatility =
   (count: number, most: number): Rulebook =>
   (market, baseDate) =>
-    derived({ market, baseDate, count }, 'price', (problem, held) => {
+    deriveIndices({ market, baseDate, count }, 'price', (problem, held) => {
       const { t, securities, parent } = problem;
       const covariance = covarianceOf(market, securities, t);
       const styles = [
@@ -196,7 +196,7 @@ export const minimumVolatility =
         securities.map((i) => market.yield(i, t)),
       ];
       const fixed = [
-        ...between(
+        ...boundRows(
           parent.map(() => 0),
           parent.map((weight) => Math.min(most, 20 * weight)),
         ),
@@ -233,7 +233,7 @@ export const parisAligned =
   (count: number, most: number): Rulebook =>
   (market, baseDate) => {
     let atBase = NaN;
-    return derived({ market, baseDate, count }, 'total', (problem, held) => {
+    return deriveIndices({ market, baseDate, count }, 'total', (problem, held) => {
       const { t, securities, parent } = problem;
       const covariance = covarianceOf(market, securities, t);
       const intensity = securities.map((i) => market.fact(i, t, 'CARBON_INTENSITY'));
@@ -244,7 +244,7 @@ export const parisAligned =
       const high = securities.flatMap((i, k) => (market.text(i, t, 'CLIMATE_IMPACT') === 'High' ? [k] : []));
       const kept = securities.flatMap((_, k) => (excluded[k]! ? [] : [k]));
       const rows = [
-        ...between(
+        ...boundRows(
           parent.map(() => 0),
           parent.map((weight) => weight + most),
         ),

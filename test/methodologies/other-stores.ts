@@ -12,19 +12,19 @@ interface Sketch {
 
 /** Returns a store without events: empty panels, and the cash rate. */
 function emptyStore({ dates, ids }: Sketch, random: () => number): RawStore {
-  const panel = (value: number) => ids.map(() => new Float64Array(dates.length).fill(value));
+  const listPanel = (value: number) => ids.map(() => new Float64Array(dates.length).fill(value));
   let cash = 0.5;
   const CASH = Float64Array.from(dates, () => (cash = Math.round((cash + 0.002 * random()) * 1e4) / 1e4));
   return {
     dates,
     ids,
-    close: panel(NaN),
-    volume: panel(NaN),
-    shares: panel(NaN),
-    float: panel(1),
-    split: panel(1),
+    close: listPanel(NaN),
+    volume: listPanel(NaN),
+    shares: listPanel(NaN),
+    float: listPanel(1),
+    split: listPanel(1),
     dividends: ids.map(() => []),
-    special: panel(0),
+    special: listPanel(0),
     delisted: ids.map(() => -1),
     facts: ids.map(() => []),
     universes: {},

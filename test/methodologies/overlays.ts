@@ -2,7 +2,7 @@ import type { Market } from './market.js';
 import { rebalanceSessions, runIndex, type PlainRun } from './index-run.js';
 import { blendParts, totalReturnParent, type Rulebook } from './parents.js';
 import { medianOf } from './dividend-rules.js';
-import { buffered, capped, proportional, ranked } from './plain.js';
+import { selectBuffered, capWeights, proportional, ranked } from './plain.js';
 
 const DAY = 86_400_000;
 const BASE_VALUE = 1000;
@@ -21,7 +21,7 @@ const daysBetween = ({ store }: Market, t: number): number =>
 const grown = ({ base, levels }: PlainRun, t: number): number => levels[t - base]! / levels[t - base - 1]!;
 
 /** Interest of the session at the rate of the previous close, by calendar days over 360. */
-const interest = (market: Market, series: string, t: number): number =>
+const computeInterest = (market: Market, series: string, t: number): number =>
   ((market.store.series[series]![t - 1]! / 100) * daysBetween(market, t)) / 360;
 
 interface RiskTerms {
@@ -69,7 +69,7 @@ function riskControl(
   }
   return levelsOf(base, dates.length, (t) => {
     const held = exposures[t - 1 - base]!;
-    return 1 + held * (grown(parent, t) - 1) + (1 - held) * interest(market, 'CASH', t);
+    return 1 + held * (grown(parent, t) - 1) + (1 - held) * computeInterest(market, 'CASH', t);
   });
 }
 
@@ -84,7 +84,7 @@ const dynamic =
     };
   };
 
-const quanto =
+const createQuanto =
   (count: number): Rulebook =>
   (market, baseDate) => {
     const parent = totalReturnParent(market, baseDate, count);
@@ -99,10 +99,10 @@ export const cryptoCapped: Rulebook = (market, baseDate) => {
     months: Array.from({ length: 12 }, (_, k) => k + 1),
     anchor: { day: 'first' },
     decide(t, members) {
-      const traded = (i: number) => medianOf(market.traded(i, t, 90)) >= (members?.has(i) === true ? 8e4 : 1e5);
+      const isTradedEnough = (i: number) => medianOf(market.traded(i, t, 90)) >= (members?.has(i) === true ? 8e4 : 1e5);
       const cap = (i: number) => market.cap(i, t);
-      const order = ranked(market.listed(t).filter(traded), cap);
-      return capped(proportional(buffered(order, members, { count: 10, enter: 8, exit: 12 }), cap), 0.3);
+      const order = ranked(market.listed(t).filter(isTradedEnough), cap);
+      return capWeights(proportional(selectBuffered(order, members, { count: 10, enter: 8, exit: 12 }), cap), 0.3);
     },
   });
   return {
@@ -119,12 +119,12 @@ const riskControlled =
     const excess = levelsOf(
       parent.base,
       market.store.dates.length,
-      (t) => grown(total, t) / (1 + interest(market, 'CASH', t)),
+      (t) => grown(total, t) / (1 + computeInterest(market, 'CASH', t)),
     );
     return { '-PARENT': parent, '-TOTAL': total, '': excess };
   };
 
-const decrements =
+const createDecrements =
   (count: number): Rulebook =>
   (market, baseDate) => {
     const parent = totalReturnParent(market, baseDate, count);
@@ -144,7 +144,7 @@ const leveraged =
       levelsOf(
         parent.base,
         market.store.dates.length,
-        (t) => 1 + factor * (grown(parent, t) - 1) + (1 - factor) * interest(market, 'CASH', t),
+        (t) => 1 + factor * (grown(parent, t) - 1) + (1 - factor) * computeInterest(market, 'CASH', t),
       );
     return { '-PARENT': parent, '-2X': times(2), '-1X': times(-1) };
   };
@@ -163,20 +163,20 @@ function monthEndAfter({ store: { dates } }: Market, t: number): number {
  * Returns the index in euros with forwards on the dollar that run to the end of the month. The hedged amount is the
  * level at the last month end, or at every session.
  */
-function hedged(market: Market, parent: PlainRun, adjust: 'monthly' | 'daily'): PlainRun {
+function hedgeMonthly(market: Market, parent: PlainRun, adjust: 'monthly' | 'daily'): PlainRun {
   const { dates, series } = market.store;
   const { base, levels } = parent;
-  const euros = (t: number): number => 1 / series['EURUSD']![t]!;
+  const computeEuros = (t: number): number => 1 / series['EURUSD']![t]!;
   const day = (t: number): number => Date.parse(dates[t]!) / DAY;
   /** Value on a session of a forward that is agreed on `from` and expires on `to`. */
   const mark = (t: number, from: number, to: number): number => {
     const tenor = day(to) - day(from);
-    if (tenor <= 0) return euros(t);
+    if (tenor <= 0) return computeEuros(t);
     const rate = (name: string): number => 1 + ((series[name]![t]! / 100) * tenor) / 360;
-    const forward = (euros(t) * rate('CASH_EUR')) / rate('CASH');
-    return euros(t) + ((forward - euros(t)) * (day(to) - day(t))) / tenor;
+    const forward = (computeEuros(t) * rate('CASH_EUR')) / rate('CASH');
+    return computeEuros(t) + ((forward - computeEuros(t)) * (day(to) - day(t))) / tenor;
   };
-  const converted = (t: number): number => levels[t - base]! * euros(t);
+  const converted = (t: number): number => levels[t - base]! * computeEuros(t);
   const result = [BASE_VALUE];
   let struck = base;
   let end = monthEndAfter(market, base);
@@ -185,7 +185,7 @@ function hedged(market: Market, parent: PlainRun, adjust: 'monthly' | 'daily'): 
   let gain = 0;
   for (let t = base + 1; t < dates.length; t++) {
     const now = mark(t, struck, end);
-    gain += (opening - now) / euros(set);
+    gain += (opening - now) / computeEuros(set);
     result.push(result[set - base]! * (converted(t) / converted(set) + gain));
     if (t === end && t < dates.length - 1) {
       struck = t;
@@ -206,8 +206,8 @@ const currencyHedged =
     const parent = totalReturnParent(market, baseDate, count);
     return {
       '-PARENT': parent,
-      '-MONTHLY': hedged(market, parent, 'monthly'),
-      '-DAILY': hedged(market, parent, 'daily'),
+      '-MONTHLY': hedgeMonthly(market, parent, 'monthly'),
+      '-DAILY': hedgeMonthly(market, parent, 'daily'),
     };
   };
 
@@ -247,8 +247,8 @@ const blend: Rulebook = (market, baseDate) => {
 export const OVERLAY_RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'risk-control': riskControlled(150),
   'dynamic-risk-control': dynamic(150),
-  quanto: quanto(150),
-  decrement: decrements(150),
+  quanto: createQuanto(150),
+  decrement: createDecrements(150),
   'leveraged-and-short': leveraged(150),
   'currency-hedged': currencyHedged(150),
   'blend-60-40': blend,

@@ -1,6 +1,6 @@
 import { runIndex, type Anchor, type Members, type PlainRun, type Terms } from './index-run.js';
 import type { Market } from './market.js';
-import { buffered, proportional, ranked, sampleDeviation, type Weights } from './plain.js';
+import { selectBuffered, proportional, ranked, sampleDeviation, type Weights } from './plain.js';
 
 /** Runs by the suffix of their ids; the empty word is the stem itself. */
 export type Runs = Readonly<Record<string, PlainRun>>;
@@ -20,7 +20,7 @@ export const monthBefore = (dates: readonly string[], t: number): number =>
   dates.findLastIndex((date) => date < dates[t]!.slice(0, 7));
 
 /** The largest securities by free-float market capitalisation with a buffer of a fifth. */
-export const largest =
+export const weightLargest =
   (
     market: Market,
     count: number,
@@ -28,7 +28,7 @@ export const largest =
   ): ((t: number, members: Members) => Weights) =>
   (t, members) => {
     const floatCap = (i: number) => market.floatCap(i, t);
-    return proportional(buffered(ranked(market.listed(t), floatCap), members, { count, enter, exit }), floatCap);
+    return proportional(selectBuffered(ranked(market.listed(t), floatCap), members, { count, enter, exit }), floatCap);
   };
 
 export interface OnParent {
@@ -42,7 +42,7 @@ export interface OnParent {
 /** Runs a parent of the largest securities, and an index of its members decided on the same days. */
 export function onParent({ market, baseDate, schedule, count, decide }: OnParent): Runs {
   const parentOn = new Map<number, Weights>();
-  const parentRule = largest(market, count);
+  const parentRule = weightLargest(market, count);
   const PARENT = runIndex(market, baseDate, {
     ...schedule,
     dividends: 'price',
@@ -101,4 +101,4 @@ export const blendParts = (market: Market, baseDate: string) => ({
 
 /** Large securities with dividends, the underlying of overlays. */
 export const totalReturnParent = (market: Market, baseDate: string, count: number): PlainRun =>
-  runIndex(market, baseDate, { ...EVERY_QUARTER, dividends: 'total', decide: largest(market, count) });
+  runIndex(market, baseDate, { ...EVERY_QUARTER, dividends: 'total', decide: weightLargest(market, count) });

@@ -35,7 +35,7 @@ export function winsorised(values: readonly number[], low: number, high: number)
 }
 
 /** Share of the other values that rank lower. */
-export function percentiles(values: readonly number[]): number[] {
+export function listPercentiles(values: readonly number[]): number[] {
   const count = present(values).length;
   return values.map((value) =>
     Number.isNaN(value)
@@ -47,7 +47,7 @@ export function percentiles(values: readonly number[]): number[] {
 }
 
 /** Applies a function of lists to each group separately. */
-export function within(
+export function applyByGroup(
   values: readonly number[],
   groups: readonly unknown[],
   of: (values: readonly number[]) => readonly number[],
@@ -63,7 +63,7 @@ export function within(
 
 /** The score 1 + z, or 1 / (1 - z) below zero. */
 export const score = (z: number): number => (z >= 0 ? 1 + z : 1 / (1 - z));
-export const limited = (value: number, most: number): number => Math.min(most, Math.max(-most, value));
+export const clamp = (value: number, most: number): number => Math.min(most, Math.max(-most, value));
 
 /** Normal distribution function, by its series. */
 export function normalProbability(x: number): number {
@@ -90,7 +90,7 @@ interface Buffer {
 }
 
 /** Selects the best up to the entry rank, members up to the exit rank, then the best others. */
-export function buffered(
+export function selectBuffered(
   order: readonly number[],
   members: ReadonlySet<number> | null,
   { count, enter, exit }: Buffer,
@@ -109,7 +109,7 @@ interface Band {
 }
 
 /** Selects others up to the lower coverage, members up to the upper one, then the best others up to the target. */
-export function covering(
+export function selectCoverage(
   order: readonly number[],
   sizeOf: (security: number) => number,
   members: ReadonlySet<number> | null,
@@ -144,7 +144,7 @@ export function proportional(securities: readonly number[], sizeOf: (security: n
 }
 
 /** Reduces weights to a cap and distributes the excess over the others in proportion, until none exceeds it. */
-export function capped(weights: Weights, cap: number): Weights {
+export function capWeights(weights: Weights, cap: number): Weights {
   const least = Math.max(cap, 1 / weights.size);
   const atCap = new Set<number>();
   for (;;) {
@@ -260,9 +260,9 @@ export function solveMostDiversified(covariance: readonly (readonly number[])[])
       held = held.filter((_, k) => solved[k]! > least);
       continue;
     }
-    const slope = (i: number): number => sum(held.map((j, k) => correlation[i]![j]! * solved[k]!)) - 1;
-    const missing = all.filter((i) => !held.includes(i)).toSorted((a, b) => slope(a) - slope(b))[0];
-    if (missing === undefined || slope(missing) >= -1e-12) {
+    const computeSlope = (i: number): number => sum(held.map((j, k) => correlation[i]![j]! * solved[k]!)) - 1;
+    const missing = all.filter((i) => !held.includes(i)).toSorted((a, b) => computeSlope(a) - computeSlope(b))[0];
+    if (missing === undefined || computeSlope(missing) >= -1e-12) {
       const weights = all.map((i) => (held.includes(i) ? solved[held.indexOf(i)]! / deviations[i]! : 0));
       return weights.map((weight) => weight / sum(weights));
     }

@@ -57,8 +57,8 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
         const own = (target[k]! - slack[k]! * dual[k]! + dual[k]! * beyond[k]!) / slack[k]!;
         terms.forEach(([i, a]) => (right[i]! -= a * own));
       });
-      const free = solved(factor, right);
-      const along = solved(factor, sums);
+      const free = solveFactored(factor, right);
+      const along = solveFactored(factor, sums);
       const dot = (v: readonly number[]) => v.reduce((sum, value, i) => sum + sums[i]! * value, 0);
       const dy = (dot(free) + budget) / dot(along);
       const dx = free.map((value, i) => value - dy * along[i]!);
@@ -152,7 +152,7 @@ function factorised(
   return M;
 }
 
-function solved(L: readonly Float64Array[], right: readonly number[]): number[] {
+function solveFactored(L: readonly Float64Array[], right: readonly number[]): number[] {
   const x = right.slice();
   for (let i = 0; i < x.length; i++) {
     const row = L[i]!;

@@ -2,7 +2,7 @@ import { laddered } from './cap-rules.js';
 import { runIndex } from './index-run.js';
 import type { Market } from './market.js';
 import { monthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
-import { buffered, capped, proportional, ranked, type Weights } from './plain.js';
+import { selectBuffered, capWeights, proportional, ranked, type Weights } from './plain.js';
 
 /**
  * Selects forty securities: a constituent that ranks after `exit` is replaced by one of rank 47 or better, and a
@@ -37,7 +37,7 @@ export const leaders40: Rulebook = (market, baseDate) => {
     reference: monthBefore,
     decide(t: number, members: ReadonlySet<number> | null): Weights {
       const floatCap = (i: number) => market.floatCap(i, t);
-      return capped(proportional(fortyOf(ranked(market.listed(t), floatCap), members, limits), floatCap), 0.15);
+      return capWeights(proportional(fortyOf(ranked(market.listed(t), floatCap), members, limits), floatCap), 0.15);
     },
   });
   return {
@@ -60,7 +60,7 @@ export const growth100: Rulebook = (market, baseDate) => ({
     decide(t, members) {
       const others = market.listed(t).filter((i) => market.text(i, t, 'SECTOR') !== 'Financials');
       const order = ranked(others, (i) => market.cap(i, t));
-      return laddered(byCap(market, t, buffered(order, members, { count: 100, enter: 75, exit: 125 })), {
+      return laddered(byCap(market, t, selectBuffered(order, members, { count: 100, enter: 75, exit: 125 })), {
         single: { above: 0.15, to: 0.14 },
         group: { above: 0.045, together: 0.4, to: 0.385 },
       });

@@ -13,14 +13,16 @@ export function hierarchicalWeights(covariance: readonly (readonly number[])[]):
   const distance = covariance.map((row, i) =>
     row.map((value, j) => (i === j ? 0 : Math.sqrt((1 - value / (deviation[i]! * deviation[j]!)) / 2))),
   );
-  const apart = (i: number, j: number) => Math.sqrt(sum(distance.map((row) => (row[i]! - row[j]!) ** 2)));
+  const measureDistance = (i: number, j: number) => Math.sqrt(sum(distance.map((row) => (row[i]! - row[j]!) ** 2)));
   // Clusters in the order in which they were formed, each with its leaves from left to right.
   let clusters = covariance.map((_, i) => ({ made: i, leaves: [i] }));
   for (let result = n; clusters.length > 1; result++) {
     let best = { a: 0, b: 1, distance: Infinity };
     for (let a = 0; a < clusters.length; a++)
       for (let b = a + 1; b < clusters.length; b++) {
-        const nearest = Math.min(...clusters[a]!.leaves.flatMap((i) => clusters[b]!.leaves.map((j) => apart(i, j))));
+        const nearest = Math.min(
+          ...clusters[a]!.leaves.flatMap((i) => clusters[b]!.leaves.map((j) => measureDistance(i, j))),
+        );
         if (nearest < best.distance) best = { a, b, distance: nearest };
       }
     const [left, right] = [clusters[best.a]!, clusters[best.b]!];

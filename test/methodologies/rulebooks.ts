@@ -16,7 +16,7 @@ import {
 import {
   lowVolatility,
   momentumScore,
-  composite,
+  createComposite,
   sectorNeutral,
   fundamentalWeights,
   factorTilts,
@@ -41,12 +41,12 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'low-volatility': lowVolatility(150),
   'rising-dividends': risingDividends,
   'momentum-score': momentumScore(150),
-  'quality-composite': composite(150, [
+  'quality-composite': createComposite(150, [
     { name: 'RETURN_ON_EQUITY', sign: 1 },
     { name: 'ACCRUALS_RATIO', sign: -1 },
     { name: 'FINANCIAL_LEVERAGE', sign: -1 },
   ]),
-  'value-composite': composite(150, [
+  'value-composite': createComposite(150, [
     { name: 'BOOK_TO_PRICE', sign: 1 },
     { name: 'EARNINGS_TO_PRICE', sign: 1 },
     { name: 'SALES_TO_PRICE', sign: 1 },

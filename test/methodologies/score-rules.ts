@@ -12,16 +12,16 @@ import {
   monthBefore,
 } from './parents.js';
 import {
-  buffered,
-  capped,
+  selectBuffered,
+  capWeights,
   capEach,
   capByGroup,
   equalRiskWeights,
-  limited,
+  clamp,
   mean,
   solveMostDiversified,
   normalProbability,
-  percentiles,
+  listPercentiles,
   proportional,
   ranked,
   sampleCovariance,
@@ -29,7 +29,7 @@ import {
   score,
   sum,
   winsorised,
-  within,
+  applyByGroup,
   zScores,
 } from './plain.js';
 
@@ -61,12 +61,12 @@ export const momentumScore =
       schedule: { months: [3, 9], anchor: THIRD_FRIDAY, reference: monthBefore },
       decide(parent, t, members, parentWeights) {
         const risk = parent.map((i) => deviationOf(market.returns(i, t, 252)));
-        const over = (sessions: number) =>
+        const scoreMomentum = (sessions: number) =>
           zScores(parent.map((i, k) => momentumOf(market, i, { t: t - 21, sessions }) / risk[k]!));
-        const [year, half] = [over(231), over(105)];
-        const scores = new Map(parent.map((i, k) => [i, score(limited(0.5 * year[k]! + 0.5 * half[k]!, 3))]));
+        const [year, half] = [scoreMomentum(231), scoreMomentum(105)];
+        const scores = new Map(parent.map((i, k) => [i, score(clamp(0.5 * year[k]! + 0.5 * half[k]!, 3))]));
         const order = ranked(parent.filter(hasBars(market, t, 253)), (i) => scores.get(i)!);
-        const held = buffered(order, members, { count: 100, enter: 80, exit: 120 });
+        const held = selectBuffered(order, members, { count: 100, enter: 80, exit: 120 });
         const raw = proportional(held, (i) => market.floatCap(i, t) * scores.get(i)!);
         return capEach(raw, (i) => Math.min(0.09, 3 * parentWeights.get(i)!));
       },
@@ -90,9 +90,9 @@ export function compositeScores(
       tails,
       1 - tails,
     );
-    return within(values, groups, zScores).map((z) => sign * z);
+    return applyByGroup(values, groups, zScores).map((z) => sign * z);
   });
-  return new Map(securities.map((i, k) => [i, limited(sum(all.map((scores) => scores[k]!)) / all.length, most)]));
+  return new Map(securities.map((i, k) => [i, clamp(sum(all.map((scores) => scores[k]!)) / all.length, most)]));
 }
 
 export interface Composite {
@@ -103,7 +103,7 @@ export interface Composite {
   readonly by?: string;
 }
 
-export const composite =
+export const createComposite =
   (count: number, ratios: readonly Ratio[]): Rulebook =>
   (market, baseDate) =>
     onParent({
@@ -113,7 +113,7 @@ export const composite =
       schedule: { months: [6, 12], anchor: THIRD_FRIDAY, reference: monthBefore },
       decide(parent, t, members) {
         const z = compositeScores(market, parent, { t, ratios, tails: 0.025, most: 4 });
-        const held = buffered(
+        const held = selectBuffered(
           ranked(parent, (i) => score(z.get(i)!)),
           members,
           { count: 100, enter: 80, exit: 120 },
@@ -138,19 +138,19 @@ export const sectorNeutral =
           { name: 'EARNINGS_VARIABILITY', sign: -1 },
         ];
         const z = compositeScores(market, parent, { t, ratios, tails: 0.05, most: 3, by: 'SECTOR' });
-        const sector = (i: number) => market.text(i, t, 'SECTOR');
-        const rank = within(
+        const readSector = (i: number) => market.text(i, t, 'SECTOR');
+        const rank = applyByGroup(
           parent.map((i) => z.get(i)!),
-          parent.map(sector),
-          percentiles,
+          parent.map(readSector),
+          listPercentiles,
         );
         const held = parent.filter((_, k) => rank[k]! >= 0.5);
         const size = (i: number) => market.floatCap(i, t) * score(z.get(i)!);
         const sectorCap = (name: string) =>
-          sum(parent.filter((i) => sector(i) === name).map((i) => market.floatCap(i, t)));
-        const sectorSize = (name: string) => sum(held.filter((i) => sector(i) === name).map(size));
-        return capped(
-          proportional(held, (i) => (size(i) / sectorSize(sector(i))) * sectorCap(sector(i))),
+          sum(parent.filter((i) => readSector(i) === name).map((i) => market.floatCap(i, t)));
+        const sectorSize = (name: string) => sum(held.filter((i) => readSector(i) === name).map(size));
+        return capWeights(
+          proportional(held, (i) => (size(i) / sectorSize(readSector(i))) * sectorCap(readSector(i))),
           0.05,
         );
       },
@@ -180,13 +180,13 @@ export const factorTilts: Rulebook = (market, baseDate) => ({
     months: [3, 9],
     anchor: THIRD_FRIDAY,
     decide(t) {
-      const known = (i: number, name: string) => !Number.isNaN(market.fact(i, t, name));
+      const isKnown = (i: number, name: string) => !Number.isNaN(market.fact(i, t, name));
       const all = market
         .listed(t)
         .filter(hasBars(market, t, 253))
-        .filter((i) => known(i, 'BOOK_TO_PRICE') && known(i, 'RETURN_ON_EQUITY'));
+        .filter((i) => isKnown(i, 'BOOK_TO_PRICE') && isKnown(i, 'RETURN_ON_EQUITY'));
       const tilt = (values: number[], sign: number) =>
-        zScores(values).map((z) => normalProbability(sign * limited(z, 3)));
+        zScores(values).map((z) => normalProbability(sign * clamp(z, 3)));
       const tilts = [
         tilt(
           all.map((i) => market.fact(i, t, 'BOOK_TO_PRICE')),
@@ -212,14 +212,14 @@ export const factorTilts: Rulebook = (market, baseDate) => ({
 export const stylePair =
   (count: number): Rulebook =>
   (market, baseDate) => {
-    const probabilities = (parent: number[], t: number): Map<number, number> => {
-      const rank = (name: string) => percentiles(parent.map((i) => market.fact(i, t, name)));
+    const listProbabilities = (parent: number[], t: number): Map<number, number> => {
+      const rank = (name: string) => listPercentiles(parent.map((i) => market.fact(i, t, name)));
       const [book, forecast, sales] = [rank('BOOK_TO_PRICE'), rank('FORECAST_GROWTH'), rank('SALES_GROWTH')];
       const scores = parent.map((_, k) => {
         const result = 0.5 * book[k]! + 0.25 * (1 - forecast[k]!) + 0.25 * (1 - sales[k]!);
         return Number.isNaN(result) ? 0.5 : result;
       });
-      const place = percentiles(scores);
+      const place = listPercentiles(scores);
       return new Map(
         parent.map((i, k) => {
           const p = Math.min(1, Math.max(0, 2 * place[k]! - 0.5));
@@ -227,19 +227,19 @@ export const stylePair =
         }),
       );
     };
-    const style = (shareOf: (probability: number) => number) =>
+    const createStyle = (shareOf: (probability: number) => number) =>
       onParent({
         market,
         baseDate,
         count,
         schedule: { months: [6], anchor: LAST_FRIDAY },
         decide(parent, t) {
-          const p = probabilities(parent, t);
+          const p = listProbabilities(parent, t);
           return proportional(parent, (i) => market.floatCap(i, t) * shareOf(p.get(i)!));
         },
       });
-    const value = style((p) => p);
-    return { '-PARENT': value['-PARENT']!, '-GROWTH': style((p) => 1 - p)['']!, '-VALUE': value['']! };
+    const value = createStyle((p) => p);
+    return { '-PARENT': value['-PARENT']!, '-GROWTH': createStyle((p) => 1 - p)['']!, '-VALUE': value['']! };
   };
 
 export const selectDividend: Rulebook = (market, baseDate) => ({
@@ -250,11 +250,11 @@ export const selectDividend: Rulebook = (market, baseDate) => ({
     decide(t, members) {
       const all = market.listed(t);
       const yields = new Map(all.map((i) => [i, market.yield(i, t)]));
-      const country = (i: number) => market.text(i, t, 'COUNTRY');
+      const formatCountry = (i: number) => market.text(i, t, 'COUNTRY');
       const countries = new Map(
-        [...new Set(all.map(country))].map((name) => [
+        [...new Set(all.map(formatCountry))].map((name) => [
           name,
-          mean(all.filter((i) => country(i) === name).map((i) => yields.get(i)!)),
+          mean(all.filter((i) => formatCountry(i) === name).map((i) => yields.get(i)!)),
         ]),
       );
       const eligible = all.filter((i) => {
@@ -262,9 +262,9 @@ export const selectDividend: Rulebook = (market, baseDate) => ({
         const most = members?.has(i) === true ? 0.8 : 0.6;
         return yields.get(i)! > 0 && payout >= 0 && payout <= most && market.yearsOfGrowth(i, t) >= 1;
       });
-      const order = ranked(eligible, (i) => yields.get(i)! / countries.get(country(i))!);
-      return capped(
-        proportional(buffered(order, members, { count: 30, enter: 30, exit: 60 }), (i) => yields.get(i)!),
+      const order = ranked(eligible, (i) => yields.get(i)! / countries.get(formatCountry(i))!);
+      return capWeights(
+        proportional(selectBuffered(order, members, { count: 30, enter: 30, exit: 60 }), (i) => yields.get(i)!),
         0.15,
       );
     },
@@ -279,7 +279,7 @@ export const thematic: Rulebook = (market, baseDate) => ({
       const held = market
         .listed(t)
         .filter((i) => market.fact(i, t, 'THEME_REVENUE') >= (members?.has(i) === true ? 0.2 : 0.25));
-      return capped(
+      return capWeights(
         proportional(held, (i) => market.floatCap(i, t) * market.fact(i, t, 'THEME_SCORE')),
         0.05,
       );

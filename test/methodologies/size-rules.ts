@@ -1,6 +1,23 @@
 import { nthWeekday, runIndex } from './index-run.js';
-import { type Rulebook, QUARTERLY, THIRD_FRIDAY, LAST_FRIDAY, EVERY_QUARTER, largest, onParent } from './parents.js';
-import { buffered, capped, covering, mean, percentiles, proportional, ranked, sum } from './plain.js';
+import {
+  type Rulebook,
+  QUARTERLY,
+  THIRD_FRIDAY,
+  LAST_FRIDAY,
+  EVERY_QUARTER,
+  weightLargest,
+  onParent,
+} from './parents.js';
+import {
+  selectBuffered,
+  capWeights,
+  selectCoverage,
+  mean,
+  listPercentiles,
+  proportional,
+  ranked,
+  sum,
+} from './plain.js';
 
 export const committee: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
@@ -34,13 +51,13 @@ export const createBestInClass =
           (i) => market.fact(i, t, 'CONTROVERSY_SCORE') >= (members?.has(i) === true ? 1 : 3),
         );
         const total = sum(eligible.map(floatCap));
-        const rating = (i: number) => market.fact(i, t, 'ESG_RATING') + floatCap(i) / total;
+        const computeRating = (i: number) => market.fact(i, t, 'ESG_RATING') + floatCap(i) / total;
         const sectors = new Set(eligible.map((i) => market.text(i, t, 'SECTOR')));
         const held = [...sectors].flatMap((sector) =>
-          covering(
+          selectCoverage(
             ranked(
               eligible.filter((i) => market.text(i, t, 'SECTOR') === sector),
-              rating,
+              computeRating,
             ),
             floatCap,
             members,
@@ -68,7 +85,7 @@ export const sizeSegments =
           const bands = { lower: 0.875, upper: 0.925, target: 0.9 };
           largeOn.set(
             t,
-            covering(wholeAt(t), (i) => market.cap(i, t), members, bands),
+            selectCoverage(wholeAt(t), (i) => market.cap(i, t), members, bands),
           );
           return proportional(largeOn.get(t)!, (i) => market.floatCap(i, t));
         },
@@ -87,19 +104,19 @@ export const sizeSegments =
 export const createFixedCount =
   (count: number, ranks: { readonly enter: number; readonly exit: number }): Rulebook =>
   (market, baseDate) => {
-    const rule = largest(market, count, ranks);
+    const rule = weightLargest(market, count, ranks);
     return {
       '': runIndex(market, baseDate, {
         ...EVERY_QUARTER,
         dividends: 'total',
-        decide: (t, members) => capped(rule(t, members), 0.2),
+        decide: (t, members) => capWeights(rule(t, members), 0.2),
       }),
     };
   };
 
 export const midCap50: Rulebook = (market, baseDate) => {
   const schedule = { months: [3, 9], anchor: THIRD_FRIDAY, dividends: 'total' } as const;
-  const leaders = largest(market, 40, { enter: 35, exit: 47 });
+  const leaders = weightLargest(market, 40, { enter: 35, exit: 47 });
   const leadersOn = new Map<number, ReadonlySet<number>>();
   return {
     '-LEADERS': runIndex(market, baseDate, {
@@ -107,7 +124,7 @@ export const midCap50: Rulebook = (market, baseDate) => {
       decide(t, members) {
         const weights = leaders(t, members);
         leadersOn.set(t, new Set(weights.keys()));
-        return capped(weights, 0.1);
+        return capWeights(weights, 0.1);
       },
     }),
     '': runIndex(market, baseDate, {
@@ -115,7 +132,10 @@ export const midCap50: Rulebook = (market, baseDate) => {
       decide(t, members) {
         const floatCap = (i: number) => market.floatCap(i, t);
         const others = ranked(market.listed(t), floatCap).filter((i) => !leadersOn.get(t)!.has(i));
-        return capped(proportional(buffered(others, members, { count: 50, enter: 40, exit: 60 }), floatCap), 0.1);
+        return capWeights(
+          proportional(selectBuffered(others, members, { count: 50, enter: 40, exit: 60 }), floatCap),
+          0.1,
+        );
       },
     }),
   };
@@ -163,7 +183,7 @@ export const industryQuotas: Rulebook = (market, baseDate) => ({
       const held = Object.entries(QUOTAS).flatMap(([sector, count]) =>
         order.filter((i) => market.text(i, t, 'SECTOR') === sector).slice(0, count),
       );
-      return capped(
+      return capWeights(
         proportional(held, (i) => market.floatCap(i, t)),
         0.08,
       );
@@ -172,7 +192,7 @@ export const industryQuotas: Rulebook = (market, baseDate) => ({
 });
 
 /** Free float up to 15 % rounded up to a percent, then to 20, 30 ... 80 and 100 %. */
-export function band(float: number): number {
+export function computeBand(float: number): number {
   const percent = Math.round(float * 1e6) / 1e4;
   if (percent <= 15) return Math.ceil(percent) / 100;
   if (percent <= 20) return 0.2;
@@ -187,17 +207,17 @@ export const floatBands =
       anchor: { day: 'weekday', weekday: 5, nth: 2 },
       decide(t, members) {
         const all = market.listed(t);
-        const yearly = (values: number[]) => {
+        const annualise = (values: number[]) => {
           const known = values.filter((value) => !Number.isNaN(value));
           return known.length < 126 ? NaN : mean(known);
         };
-        const liquidity = percentiles(all.map((i) => yearly(market.traded(i, t, 252))));
+        const liquidity = listPercentiles(all.map((i) => annualise(market.traded(i, t, 252))));
         const eligible = all.filter((i, k) => liquidity[k]! >= (members?.has(i) === true ? 0.4 : 0.5));
-        const caps = (i: number) => Array.from({ length: 252 }, (_, k) => market.cap(i, t - 251 + k));
-        const order = ranked(eligible, (i) => yearly(caps(i)));
+        const listCaps = (i: number) => Array.from({ length: 252 }, (_, k) => market.cap(i, t - 251 + k));
+        const order = ranked(eligible, (i) => annualise(listCaps(i)));
         return proportional(
-          buffered(order, members, { count, enter: 0.8 * count, exit: 1.2 * count }),
-          (i) => market.cap(i, t) * band(market.store.float[i]![t]!),
+          selectBuffered(order, members, { count, enter: 0.8 * count, exit: 1.2 * count }),
+          (i) => market.cap(i, t) * computeBand(market.store.float[i]![t]!),
         );
       },
     }),

@@ -119,31 +119,33 @@ function sessionsBetween(first: string, last: string): string[] {
 /** Draws the store; every call draws the same numbers. */
 export function drawStore(): RawStore {
   const random = drawing(SEED);
-  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const drawNormal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const dates = sessionsBetween('2014-01-02', '2018-06-29');
-  const market = dates.map(() => 0.0003 + 0.007 * normal());
-  const sectors = SECTORS.map(() => dates.map(() => 0.004 * normal()));
+  const market = dates.map(() => 0.0003 + 0.007 * drawNormal());
+  const sectors = SECTORS.map(() => dates.map(() => 0.004 * drawNormal()));
   const ids = Array.from({ length: SECURITIES }, (_, i) => `S${String(i).padStart(3, '0')}`);
-  const panel = () => ids.map(() => new Float64Array(dates.length).fill(NaN));
+  const listPanel = () => ids.map(() => new Float64Array(dates.length).fill(NaN));
   const store = {
     dates,
     ids,
-    close: panel(),
-    volume: panel(),
-    shares: panel(),
-    float: panel(),
+    close: listPanel(),
+    volume: listPanel(),
+    shares: listPanel(),
+    float: listPanel(),
     split: ids.map(() => new Float64Array(dates.length).fill(1)),
     special: ids.map(() => new Float64Array(dates.length)),
     delisted: ids.map((_, i) => (i % 41 === 17 ? 400 + 90 * Math.floor(i / 41) : -1)),
   };
-  ids.forEach((_, i) => drawBars(store, i, { random, normal, market, sector: sectors[i % SECTORS.length]! }));
+  ids.forEach((_, i) =>
+    drawBars(store, i, { random, normal: drawNormal, market, sector: sectors[i % SECTORS.length]! }),
+  );
   delist(store, LARGE_LEAVER);
   return {
     ...store,
     dividends: ids.map((_, i) => drawDividends(store, i, random)),
     facts: ids.map((_, i) => drawFacts(store, i, random)),
     universes: drawUniverses(store, random),
-    series: drawSeries(dates, normal),
+    series: drawSeries(dates, drawNormal),
   };
 }
 

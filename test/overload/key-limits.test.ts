@@ -29,7 +29,7 @@ interface Refused {
   readonly error: ErrorDetail;
 }
 
-test('a key has a hundred waiting jobs; more are refused with Retry-After, and another key is let in', async () => {
+test('a key has up to a hundred waiting jobs; more are refused with Retry-After, and another key is accepted', async () => {
   const [first, second] = service.keys;
   await service.ask('POST', '/analytics/ONE/simulate', { horizon: 750, paths: 1_000_000 }, second);
   while ((await service.ask('GET', '/jobs/simulate:ONE')).body.status !== 'running')

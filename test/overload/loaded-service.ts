@@ -70,7 +70,7 @@ export async function startLoadedService(words: readonly string[] = [], clients 
     });
   }
 
-  async function finished(jobId: string): Promise<JobStatus> {
+  async function waitForJob(jobId: string): Promise<JobStatus> {
     for (;;) {
       const { body } = await ask<JobStatus>('GET', `/jobs/${jobId}?wait=30`);
       if (body.status !== 'pending' && body.status !== 'running') return body;
@@ -82,7 +82,7 @@ export async function startLoadedService(words: readonly string[] = [], clients 
     pid: service.child.pid!,
     keys,
     ask,
-    finished,
+    finished: waitForJob,
     async resident() {
       const { body } = await ask<string>('GET', '/metrics');
       return Number(/^process_resident_memory_bytes (\S+)/m.exec(body)![1]) / 1e6;
@@ -112,7 +112,7 @@ export interface Percentiles {
   readonly max: number;
 }
 
-export function percentiles(times: readonly number[]): Percentiles {
+export function createPercentiles(times: readonly number[]): Percentiles {
   const sorted = times.toSorted((a, b) => a - b);
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };

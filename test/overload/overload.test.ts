@@ -3,7 +3,13 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { indexBody, startLoadedService, percentiles, percentileText, type LoadedService } from './loaded-service.js';
+import {
+  indexBody,
+  startLoadedService,
+  createPercentiles,
+  percentileText,
+  type LoadedService,
+} from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
 /**
@@ -34,7 +40,7 @@ beforeAll(async () => {
 afterAll(() => service?.close());
 
 /** Resolves when the job is in the state. */
-async function reached(jobId: string, state: string): Promise<void> {
+async function waitForState(jobId: string, state: string): Promise<void> {
   for (;;) {
     const { body, status } = await service.ask<JobStatus>('GET', `/jobs/${jobId}`);
     if (body.status === state) return;
@@ -52,7 +58,7 @@ async function saturate(): Promise<() => Promise<void>> {
     jobs.push(
       (await service.ask('POST', `/analytics/${id}/simulate`, { horizon: 1500, paths: 1_000_000 })).body.job_id,
     );
-  for (const jobId of jobs) await reached(jobId, 'running');
+  for (const jobId of jobs) await waitForState(jobId, 'running');
   return async () => {
     for (const jobId of jobs) await service.ask('DELETE', `/jobs/${jobId}`);
   };
@@ -71,22 +77,22 @@ describe('with every worker busy for minutes', () => {
       times.push((await service.ask('GET', i % 2 === 0 ? '/indices' : '/jobs?limit=20')).ms);
       await pause(5);
     }
-    const result = percentiles(times);
+    const result = createPercentiles(times);
     console.log(`GET with ${WORKERS} busy workers: ${percentileText(result)}`);
     if (IS_SOAK) expect(result.p99).toBeLessThan(50);
     for (const id of ['ONE', 'TWO'])
       expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
   });
 
-  test('previews and other light work go their own way', async () => {
+  test('previews and other light work have a separate lane', async () => {
     const times: number[] = [];
     for (let i = 0; i < (IS_SOAK ? 100 : 5); i++) {
       const { status, ms } = await service.ask('POST', '/indices/THREE/preview', { as_of: '2024-06-28' });
       expect(status).toBe(200);
       times.push(ms);
     }
-    console.log(`preview with ${WORKERS} busy workers: ${percentileText(percentiles(times))}`);
-    if (IS_SOAK) expect(percentiles(times).p95).toBeLessThan(5000);
+    console.log(`preview with ${WORKERS} busy workers: ${percentileText(createPercentiles(times))}`);
+    if (IS_SOAK) expect(createPercentiles(times).p95).toBeLessThan(5000);
     for (const id of ['ONE', 'TWO'])
       expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
   });
@@ -109,11 +115,11 @@ test('a cancelled job is readable as cancelled at once, and its worker works aga
     await service.finished(small);
   }
   console.log(
-    `cancel readable: ${percentileText(percentiles(readable))}; the next job runs: ${percentileText(percentiles(returned))}`,
+    `cancel readable: ${percentileText(createPercentiles(readable))}; the next job runs: ${percentileText(createPercentiles(returned))}`,
   );
   if (!IS_SOAK) return;
-  expect(percentiles(readable).p99).toBeLessThan(100);
-  expect(percentiles(returned).p99).toBeLessThan(500);
+  expect(createPercentiles(readable).p99).toBeLessThan(100);
+  expect(createPercentiles(returned).p99).toBeLessThan(500);
 }, 300_000);
 
 test('clients take turns: one that comes after another’s dozen jobs does not wait for them', async () => {
@@ -151,11 +157,11 @@ test('readers that do not read cost no memory and keep nobody waiting', async ()
   for (let i = 0; i < 100; i++) times.push((await service.ask('GET', '/health')).ms);
   const grown = (await service.resident()) - before;
   console.log(
-    `50 readers that stopped in a record of ${megabytes.toFixed(1)} MB: ${grown.toFixed(0)} MB more resident, GET ${percentileText(percentiles(times))}`,
+    `50 readers that stopped in a record of ${megabytes.toFixed(1)} MB: ${grown.toFixed(0)} MB more resident, GET ${percentileText(createPercentiles(times))}`,
   );
   for (const reader of readers) reader.destroy();
   expect(grown).toBeLessThan(100);
-  if (IS_SOAK) expect(percentiles(times).p95).toBeLessThan(500);
+  if (IS_SOAK) expect(createPercentiles(times).p95).toBeLessThan(500);
 });
 
 test.runIf(IS_SOAK)(

@@ -16,29 +16,32 @@ const WAYS = {
   ...(hasNamespaces ? { 'a link of the kernel': openCutLink } : {}),
 };
 
-test.each(Object.entries(WAYS))('nothing passes %s while it is cut, and all of it afterwards', async (_, open) => {
-  const { server, url } = await openEcho();
-  const way = await open(url);
-  const { hostname, port, pathname, username } = new URL(way.url);
-  expect([pathname, username]).toEqual(['/db', 'user']);
-  const socket = connect(Number(port), hostname);
-  let heard = '';
-  socket.setEncoding('utf8').on('data', (text: string) => (heard += text));
-  socket.write('before');
-  await once(socket, 'data');
-  way.stall();
-  socket.write(' while');
-  // Meanwhile many other connections open and close.
-  const direct = connect(Number(new URL(url).port), '127.0.0.1');
-  for (let i = 0; i < 200; i++) {
-    direct.write('round');
-    await once(direct, 'data');
-  }
-  direct.destroy();
-  expect(heard).toBe('before');
-  way.pass();
-  await expect.poll(() => heard).toBe('before while');
-  socket.destroy();
-  await way.close();
-  server.close();
-});
+test.each(Object.entries(WAYS))(
+  'no data passes %s while it is disconnected, and all data afterwards',
+  async (_, open) => {
+    const { server, url } = await openEcho();
+    const way = await open(url);
+    const { hostname, port, pathname, username } = new URL(way.url);
+    expect([pathname, username]).toEqual(['/db', 'user']);
+    const socket = connect(Number(port), hostname);
+    let heard = '';
+    socket.setEncoding('utf8').on('data', (text: string) => (heard += text));
+    socket.write('before');
+    await once(socket, 'data');
+    way.stall();
+    socket.write(' while');
+    // Meanwhile many other connections open and close.
+    const direct = connect(Number(new URL(url).port), '127.0.0.1');
+    for (let i = 0; i < 200; i++) {
+      direct.write('round');
+      await once(direct, 'data');
+    }
+    direct.destroy();
+    expect(heard).toBe('before');
+    way.pass();
+    await expect.poll(() => heard).toBe('before while');
+    socket.destroy();
+    await way.close();
+    server.close();
+  },
+);

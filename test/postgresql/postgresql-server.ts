@@ -76,7 +76,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   if (options.standbyOf !== undefined) await copyAsStandby(options.standbyOf, data, user);
   else execFileSync('cp', ['-a', join(result, 'data'), data]); // With its owner.
   const port = await freePort();
-  const encrypted = options.tls === undefined ? [] : encryption(options.tls, folder, user);
+  const encrypted = options.tls === undefined ? [] : listEncryption(options.tls, folder, user);
   const words = `-D ${data} -p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -F`.split(' ');
   const launch = (): ChildProcess =>
     spawn(join(programs, 'postgres'), [...words, ...settings, ...encrypted], {
@@ -87,7 +87,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
     });
   let server = launch();
   const end = () => void server.kill('SIGQUIT');
-  async function ended(): Promise<void> {
+  async function waitForExit(): Promise<void> {
     if (server.exitCode !== null || server.signalCode !== null) return;
     const exit = new Promise((resolve) => server.once('exit', resolve));
     end();
@@ -132,14 +132,14 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
     promote: () => query('SELECT pg_promote()'),
     kill: end,
     async crash(awayMs = 0) {
-      await ended();
+      await waitForExit();
       await new Promise((resolve) => setTimeout(resolve, awayMs));
       server = launch();
       await answering();
     },
     async stop() {
       process.off('exit', end);
-      await ended();
+      await waitForExit();
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -210,7 +210,7 @@ async function waitFor({ url }: PostgresqlServer): Promise<void> {
 }
 
 /** Returns settings of a server with a certificate: only its user may read its key. */
-function encryption(tls: string, folder: string, user: { readonly uid: number; readonly gid: number } | undefined) {
+function listEncryption(tls: string, folder: string, user: { readonly uid: number; readonly gid: number } | undefined) {
   for (const name of ['server.crt', 'server.key']) {
     const path = join(folder, name);
     cpSync(join(tls, name), path);

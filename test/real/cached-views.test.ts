@@ -13,7 +13,7 @@ const FACTORS = IS_SOAK ? [1, 4, 20] : [1, 20];
 const RUNS = ['ALL', 'LATER', 'SOME'] as const;
 
 /** Threads and service cache measurements of securities: an answer must not depend on earlier requests. */
-describe('what was measured for one question', () => {
+describe('a figure computed for one request', () => {
   let asked: LiveService;
   let fresh: LiveService;
   let sessions: string[];
@@ -31,7 +31,7 @@ describe('what was measured for one question', () => {
     await fresh?.close();
   });
 
-  test('answers no other: runs, dates, models, benchmarks and versions of a store, all at once and one by one', async () => {
+  test('answers no other request: runs, dates, models, benchmarks and versions of a store, together and separately', async () => {
     const questions = questionsOf();
     const together = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
     await serveRagged(asked, sessions, CHANGED);

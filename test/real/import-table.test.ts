@@ -86,12 +86,12 @@ async function marketFile(): Promise<Uint8Array> {
   return readFileSync(path);
 }
 
-const accepted = async (sent: Promise<{ status: number; body: unknown }>) => {
+const requireImport = async (sent: Promise<{ status: number; body: unknown }>) => {
   const { status, body } = await sent;
   expect(status, JSON.stringify(body)).toBe(201);
   return body as Imported;
 };
-const refusal = async (sent: Promise<{ status: number; body: unknown }>) => ((await sent).body as Refused).error;
+const createRefusal = async (sent: Promise<{ status: number; body: unknown }>) => ((await sent).body as Refused).error;
 
 test('a table is the same market as JSON, as Parquet and as an Arrow stream', async () => {
   const data = NAMES.map((name, i) => [name, DATES[i], CLOSES[i], [1, 2, null, 4, 5, 6][i]]);
@@ -100,11 +100,11 @@ test('a table is the same market as JSON, as Parquet and as an Arrow stream', as
     tables: { market: { index: [0, 1, 2, 3, 4, 5], columns: ['identifier', 'date', 'CLOSE', 'VOLUME'], data } },
   });
   const stores = [
-    await accepted(send(PARQUET, 'name=parquet', parquetMarket)),
-    await accepted(send(ARROW, 'name=texts', arrowMarket('text'))),
-    await accepted(send(`${ARROW}; x=y`, 'name=days', arrowMarket('day'))),
-    await accepted(send(ARROW, 'name=berlin', arrowMarket('midnight in Berlin'))),
-    await accepted(send(ARROW, 'name=times&activate=true', arrowMarket('time'))),
+    await requireImport(send(PARQUET, 'name=parquet', parquetMarket)),
+    await requireImport(send(ARROW, 'name=texts', arrowMarket('text'))),
+    await requireImport(send(`${ARROW}; x=y`, 'name=days', arrowMarket('day'))),
+    await requireImport(send(ARROW, 'name=berlin', arrowMarket('midnight in Berlin'))),
+    await requireImport(send(ARROW, 'name=times&activate=true', arrowMarket('time'))),
   ];
   expect(stores.map(({ store }) => store.content_hash)).toEqual(stores.map(() => json.store.content_hash));
   expect(stores.map(({ rows }) => rows['market'])).toEqual([6, 6, 6, 6, 6]);
@@ -119,13 +119,13 @@ test('another table is appended to a store that has a market, and to no other', 
       SECTOR: vectorFromArray(['Energy', null], new Utf8()),
     }),
   );
-  await accepted(send(PARQUET, 'name=Parts&currency=EUR', parquetMarket));
-  const { rows } = await accepted(send(ARROW, 'name=Parts&dataset=reference&on_exists=append', reference));
+  await requireImport(send(PARQUET, 'name=Parts&currency=EUR', parquetMarket));
+  const { rows } = await requireImport(send(ARROW, 'name=Parts&dataset=reference&on_exists=append', reference));
   expect(rows['reference']).toBe(2);
   await service.job('/data/stores/parts/activate');
   const { fields } = await service.ok<{ fields: unknown }>('GET', '/data/reference/A');
   expect(fields).toMatchObject({ SECTOR: 'Energy' });
-  const alone = await refusal(send(ARROW, 'name=Alone&dataset=reference', reference));
+  const alone = await createRefusal(send(ARROW, 'name=Alone&dataset=reference', reference));
   expect([alone.code, alone.detail.findings!.map(({ code }) => code)]).toEqual([
     'VALIDATION_FAILED',
     ['EMPTY_DATASET'],
@@ -147,7 +147,7 @@ test('a table is read by a mapping, which the query carries as JSON', async () =
     adjusted_close: 'Adjusted',
   };
   const query = (text: string) => `name=Vendor&mapping=${encodeURIComponent(text)}`;
-  await accepted(send(ARROW, query(JSON.stringify(mapping)), vendor));
+  await requireImport(send(ARROW, query(JSON.stringify(mapping)), vendor));
   await service.job('/data/stores/vendor/activate');
   // 100.25 is worth 99.25 the day before a dividend of 1.
   const { actions } = await service.ok<{ actions: { ex_date: string; value: number }[] }>(
@@ -156,7 +156,7 @@ test('a table is read by a mapping, which the query carries as JSON', async () =
   );
   expect(actions.map(({ ex_date, value }) => [ex_date, Number(value.toFixed(9))])).toEqual([['2024-01-03', 1]]);
   const appended = send(ARROW, `${query(JSON.stringify(mapping))}&on_exists=append`, vendor);
-  const codes = [await refusal(appended), await refusal(send(ARROW, query('{'), vendor))];
+  const codes = [await createRefusal(appended), await createRefusal(send(ARROW, query('{'), vendor))];
   expect(codes.map(({ detail }) => detail.findings!.map(({ code, path }) => `${code} ${path}`))).toEqual([
     ['NOT_IN_CHOICES mapping.adjusted_close'],
     ['WRONG_TYPE mapping'],
@@ -164,21 +164,22 @@ test('a table is read by a mapping, which the query carries as JSON', async () =
 });
 
 test('errors are reported at their position, and nothing of the import stays', async () => {
-  const held = () => readdirSync(join(service.folder, 'home'), { recursive: true, encoding: 'utf8' }).toSorted();
-  const before = held();
+  const listStoredFiles = () =>
+    readdirSync(join(service.folder, 'home'), { recursive: true, encoding: 'utf8' }).toSorted();
+  const before = listStoredFiles();
   const broken = parquetMarket.slice(0, 100);
   const odd = new Table({ identifier: vectorFromArray(['A']), date: vectorFromArray(['2024-01-02']) });
   const list = new Schema([new Field('CLOSE', new Struct([new Field('x', new Bool())]))]);
   const nested = new Table([new RecordBatch(list, makeData({ type: new Struct(list.fields), length: 0 }))]);
   const refusals = [
-    await refusal(send(PARQUET, 'name=x', broken)),
-    await refusal(send(ARROW, 'name=x', Buffer.from('no stream at all'))),
-    await refusal(send(ARROW, 'name=x', tableToIPC(odd))),
-    await refusal(send(ARROW, 'name=x', tableToIPC(nested))),
-    await refusal(send(ARROW, '', arrowMarket('day'))),
-    await refusal(send('application/json', 'name=x', Buffer.from('{}'))),
-    await refusal(send(PARQUET, 'name=x', new Uint8Array(0))),
-    await refusal(send('text/csv', 'name=x', Buffer.from('a'))),
+    await createRefusal(send(PARQUET, 'name=x', broken)),
+    await createRefusal(send(ARROW, 'name=x', Buffer.from('no stream at all'))),
+    await createRefusal(send(ARROW, 'name=x', tableToIPC(odd))),
+    await createRefusal(send(ARROW, 'name=x', tableToIPC(nested))),
+    await createRefusal(send(ARROW, '', arrowMarket('day'))),
+    await createRefusal(send('application/json', 'name=x', Buffer.from('{}'))),
+    await createRefusal(send(PARQUET, 'name=x', new Uint8Array(0))),
+    await createRefusal(send('text/csv', 'name=x', Buffer.from('a'))),
   ];
   expect(
     refusals.map(({ code, detail }) => [
@@ -196,7 +197,7 @@ test('errors are reported at their position, and nothing of the import stays', a
     ['MALFORMED_REQUEST'],
   ]);
   // Earlier contents of stores may still be in the process of removal.
-  expect(held().filter((name) => !before.includes(name))).toEqual([]);
+  expect(listStoredFiles().filter((name) => !before.includes(name))).toEqual([]);
 });
 
 /** Returns the answer to headers and the first bytes of a body that continues or ends early. */

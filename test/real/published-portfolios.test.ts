@@ -22,15 +22,15 @@ const PUBLISHED = [
 ];
 
 /** Returns the weights of one method, by security. */
-function published(file: string, column: string): ReadonlyMap<string, number> {
+function readWeights(file: string, column: string): ReadonlyMap<string, number> {
   const { names, rows } = wideTable(`small-11/${file}.csv`);
   const at = names.indexOf(column);
   return new Map(rows.map(([name, cells]) => [name, Number(cells[at])]));
 }
 
-describe.skipIf(!hasRealSets)('portfolios that others publish', () => {
+describe.skipIf(!hasRealSets)('portfolios published by others', () => {
   test.each(PUBLISHED)('$objective.type', ({ objective, file, column, near }) => {
-    const weights = published(file, column);
+    const weights = readWeights(file, column);
     const identifiers = [...weights.keys()];
     const n = identifiers.length;
     const { names, rows } = wideTable('small-11/stock_prices.csv');

@@ -66,7 +66,7 @@ export function createRaggedMarket(
   dates: readonly string[],
   { seed, hasOtherSectors = false }: RaggedMarket,
 ): { readonly market: Table; readonly reference: Table } {
-  const draw = generator(seed);
+  const draw = createGenerator(seed);
   const rows: Cell[][] = [];
   const closes = new Map<string, number[]>();
   const common = dates.map(() => 0.02 * (draw() - 0.49));
@@ -126,20 +126,20 @@ export async function sessionsOf(service: LiveService, start: string, end: strin
 /** Serves a ragged market, instead of the one with the same id. */
 export async function serveRagged(service: LiveService, dates: readonly string[], of: RaggedMarket): Promise<void> {
   const { market, reference } = createRaggedMarket(dates, of);
-  const frame = ({ columns, data }: Table): object => ({ index: data.map((_, i) => i), columns, data });
+  const createFrame = ({ columns, data }: Table): object => ({ index: data.map((_, i) => i), columns, data });
   await service.ok('POST', '/data/import', {
     name: 'Ragged',
     store_id: 'ragged',
     format: 'csv',
     on_exists: 'replace',
-    tables: { market: frame(market), reference: frame(reference) },
+    tables: { market: createFrame(market), reference: createFrame(reference) },
   });
   const { active } = await service.ok<{ active: string | null }>('GET', '/data/stores');
   if (active !== 'ragged') expect((await service.job('/data/stores/ragged/activate')).error).toBeNull();
 }
 
 /** Uniform draws in [0, 1) (mulberry32). */
-function generator(seed: number): () => number {
+function createGenerator(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -100,7 +100,7 @@ describe('the record of a run longer than what is served of it', () => {
     expect(rebalances.map(({ date }) => date)).toEqual(days.slice(-LIMITS.MAX_REBALANCES));
   });
 
-  test('has the latest rows of the positions, by date and name, which are the value of their dates', () => {
+  test('has the latest rows of the positions, by date and security, which are the value of their dates', () => {
     const { positions, positions_total: total, nav, cash } = record.portfolio;
     expect(positions.columns).toEqual(['date', 'asset_id', 'units', 'price', 'value', 'weight']);
     expect([positions.data.length, total > LIMITS.MAX_POSITION_ROWS]).toEqual([LIMITS.MAX_POSITION_ROWS, true]);

@@ -21,7 +21,7 @@ const replay = async (id: string): Promise<ReplayView> => {
 };
 
 describe('replays over HTTP', () => {
-  test('there must be a run', async () => {
+  test('a run is required', async () => {
     expect((await service.ask('POST', '/analytics/NONE/replay')).status).toBe(404);
     expect((await service.ask<{ error: { code: string } }>('POST', '/analytics/FOUR/replay')).body.error.code).toBe(
       'RUN_NOT_FOUND',
@@ -79,7 +79,7 @@ describe('replays over HTTP', () => {
     expect((await replay('FOUR')).equal).toBe(true);
   });
 
-  test('a stored number that was tampered with is found', async () => {
+  test('a changed stored number is found', async () => {
     const files = readdirSync(service.folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.art'))
       .map((name) => join(service.folder, name));

@@ -88,7 +88,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
     beforeAll(async () => {
       const folder = join(service.folder, set);
       await mkdir(folder);
-      const prices = since(longCsv(file), addYears(base, -2));
+      const prices = cutBars(longCsv(file), addYears(base, -2));
       await writeFile(join(folder, 'market.csv'), prices);
       await writeFile(
         join(folder, 'reference.csv'),
@@ -104,7 +104,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
         adjustment: 'total',
       });
       expect((await service.job(`/data/stores/${set}/activate`)).error).toBeNull();
-      const definition = (id: string, pipeline: object, from: string = base) => ({
+      const createDefinition = (id: string, pipeline: object, from: string = base) => ({
         id,
         name: id,
         calendar,
@@ -113,11 +113,11 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
         rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
         pipeline,
       });
-      await service.ok('PUT', '/indices/EVEN', definition('EVEN', { weighting: { type: 'EqualWeight' } }));
+      await service.ok('PUT', '/indices/EVEN', createDefinition('EVEN', { weighting: { type: 'EqualWeight' } }));
       await service.ok(
         'PUT',
         '/indices/QUIET',
-        definition(
+        createDefinition(
           'QUIET',
           { weighting: { type: 'InverseVolatilityWeight', params: { window: 120 }, cap: 0.5 } },
           addYears(base, 1),
@@ -180,7 +180,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
 }
 
 /** Returns the bars from a date on; other tests read bars long before an index. */
-function since(csv: string, date: string): string {
+function cutBars(csv: string, date: string): string {
   const [header, ...lines] = csv.trim().split('\n');
   return `${[header, ...lines.filter((line) => line.split(',', 2)[1]! >= date)].join('\n')}\n`;
 }

@@ -20,10 +20,10 @@ export const hasSp500 = existsSync(SP500.closes);
  * split-adjusted prices, sectors, and the snapshot's dividend yield.
  */
 export async function writeSp500Folder(folder: string): Promise<void> {
-  const closes = table(SP500.closes);
+  const closes = createTable(SP500.closes);
   const snapshot = snapshotOf();
   await mkdir(folder);
-  await writeFile(join(folder, 'market.csv'), marketCsv(closes, table(SP500.volumes), snapshot));
+  await writeFile(join(folder, 'market.csv'), marketCsv(closes, createTable(SP500.volumes), snapshot));
   await writeFile(join(folder, 'reference.csv'), referenceCsv(new Set(closes.names), snapshot));
 }
 
@@ -32,7 +32,7 @@ interface Table {
   readonly rows: { readonly date: string; readonly cells: string[] }[];
 }
 
-function table(path: string): Table {
+function createTable(path: string): Table {
   const [header = '', ...lines] = gunzipSync(readFileSync(path)).toString('utf8').trim().split(/\r?\n/);
   return {
     names: header.split(',').slice(1),

@@ -120,7 +120,7 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
     },
   );
 
-  test('a name leaves on its fifth session without a bar where that is a rebalance date, and is not selected on it', async () => {
+  test('a security leaves on its fifth session without a bar where that is a rebalance date, and is not selected on it', async () => {
     const { dates, levels, rebalances } = opinion.fifth;
     expect(rebalances.length).toBeGreaterThan(0);
     const rebalance = { frequency: 'custom', dates: rebalances };

@@ -31,14 +31,14 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-const strategy = (id: string, terms: Record<string, unknown> = {}) => ({
+const createStrategy = (id: string, terms: Record<string, unknown> = {}) => ({
   id,
   name: `Strategy ${id}`,
   index_id: 'FOUR',
   ...terms,
 });
 
-async function refusal(
+async function createRefusal(
   method: string,
   path: string,
   body?: unknown,
@@ -52,7 +52,7 @@ describe('strategies over HTTP', () => {
     const { strategy: saved, findings } = await service.ok<{ strategy: Record<string, unknown>; findings: unknown[] }>(
       'POST',
       '/strategies',
-      strategy('S1'),
+      createStrategy('S1'),
     );
     expect(findings).toEqual([]);
     expect(saved).toMatchObject({
@@ -79,14 +79,14 @@ describe('strategies over HTTP', () => {
   });
 
   test('a taken id is a conflict for POST and replaced by PUT', async () => {
-    expect(await refusal('POST', '/strategies', strategy('S1'))).toMatchObject({
+    expect(await createRefusal('POST', '/strategies', createStrategy('S1'))).toMatchObject({
       status: 409,
       code: 'STRATEGY_EXISTS',
     });
-    await service.ok('PUT', '/strategies/S1', strategy('S1', { name: 'Renamed' }));
+    await service.ok('PUT', '/strategies/S1', createStrategy('S1', { name: 'Renamed' }));
     expect((await service.ok<{ strategy: { name: string } }>('GET', '/strategies/S1')).strategy.name).toBe('Renamed');
-    expect((await service.ask('PUT', '/strategies/NEW', strategy('NEW'))).status).toBe(200);
-    expect(await refusal('PUT', '/strategies/NEW', strategy('OTHER'))).toMatchObject({
+    expect((await service.ask('PUT', '/strategies/NEW', createStrategy('NEW'))).status).toBe(200);
+    expect(await createRefusal('PUT', '/strategies/NEW', createStrategy('OTHER'))).toMatchObject({
       status: 422,
       code: 'ID_MISMATCH',
     });
@@ -94,7 +94,7 @@ describe('strategies over HTTP', () => {
 
   test('all errors of a document are reported at once, and a save refuses them', async () => {
     const broken = {
-      ...strategy('FOUR', {
+      ...createStrategy('FOUR', {
         index_id: 'GONE',
         exposure: 1.5,
         start: '2024-02-01',
@@ -122,22 +122,24 @@ describe('strategies over HTTP', () => {
       ['error', 'INVALID_RANGE', 'start'],
       ['warning', 'UNKNOWN_FIELD', 'colour'],
     ]);
-    const refused = await refusal('POST', '/strategies', broken);
+    const refused = await createRefusal('POST', '/strategies', broken);
     expect([refused.status, refused.code]).toEqual([422, 'VALIDATION_FAILED']);
     expect(refused.findings.map(({ severity, code, path }) => [severity, code, path])).toEqual(reported);
-    expect((await service.ok<{ valid: boolean }>('POST', '/strategies/validate', strategy('S1'))).valid).toBe(true);
+    expect((await service.ok<{ valid: boolean }>('POST', '/strategies/validate', createStrategy('S1'))).valid).toBe(
+      true,
+    );
   });
 
   test('indices and strategies share their ids', async () => {
-    const refused = await refusal('POST', '/indices', { ...INDEX, id: 'S1' });
+    const refused = await createRefusal('POST', '/indices', { ...INDEX, id: 'S1' });
     expect(refused.findings).toMatchObject([{ code: 'DUPLICATE_ID', path: 'id' }]);
-    expect((await refusal('PUT', '/indices/S1', { ...INDEX, id: 'S1' })).findings).toMatchObject([
+    expect((await createRefusal('PUT', '/indices/S1', { ...INDEX, id: 'S1' })).findings).toMatchObject([
       { code: 'DUPLICATE_ID', path: 'id' },
     ]);
-    expect((await refusal('POST', '/strategies', strategy('validate'))).findings).toMatchObject([
+    expect((await createRefusal('POST', '/strategies', createStrategy('validate'))).findings).toMatchObject([
       { code: 'BAD_IDENTIFIER', path: 'id' },
     ]);
-    expect(await refusal('GET', '/strategies/FOUR')).toMatchObject({ status: 404, code: 'STRATEGY_NOT_FOUND' });
+    expect(await createRefusal('GET', '/strategies/FOUR')).toMatchObject({ status: 404, code: 'STRATEGY_NOT_FOUND' });
   });
 
   test('on its own default terms it runs as its index does', async () => {
@@ -152,7 +154,7 @@ describe('strategies over HTTP', () => {
     await service.ok(
       'PUT',
       '/strategies/S2',
-      strategy('S2', { initial_capital: 5000, transaction_cost_bps: 25, exposure: 0.5 }),
+      createStrategy('S2', { initial_capital: 5000, transaction_cost_bps: 25, exposure: 0.5 }),
     );
     const own = await service.job<Result>('/analytics/S2/backtest');
     expect(own.request).toMatchObject({ initial_capital: 5000, transaction_cost_bps: 25 });
@@ -168,7 +170,7 @@ describe('strategies over HTTP', () => {
     interface Run extends Result {
       readonly rebalances: readonly { readonly date: string; readonly weights: Record<string, number> }[];
     }
-    const days = async (id: string) =>
+    const readDays = async (id: string) =>
       new Set(
         (
           await service.ok<{ portfolio: { transactions: { data: [string, ...unknown[]][] } } }>(
@@ -180,7 +182,7 @@ describe('strategies over HTTP', () => {
     await service.ok(
       'PUT',
       '/strategies/S4',
-      strategy('S4', { rebalance: { frequency: 'custom', dates: ['2024-01-04'] } }),
+      createStrategy('S4', { rebalance: { frequency: 'custom', dates: ['2024-01-04'] } }),
     );
     const { rebalances } = (await service.job<Run>('/analytics/S4/backtest')).result;
     expect(rebalances.map(({ date }) => date)).toEqual(['2024-01-02', '2024-01-04']);
@@ -190,12 +192,12 @@ describe('strategies over HTTP', () => {
       '/analytics/FOUR/weights?as_of=2024-01-04',
     );
     for (const { identifier, weight } of weights) expect(rebalances[1]!.weights[identifier]).toBeCloseTo(weight, 14);
-    await service.ok('PUT', '/strategies/S4', strategy('S4', { drift_tolerance: 1 }));
+    await service.ok('PUT', '/strategies/S4', createStrategy('S4', { drift_tolerance: 1 }));
     expect((await service.job<Run>('/analytics/S4/backtest')).result.rebalances.map(({ date }) => date)).toEqual([
       '2024-01-02',
       '2024-01-08',
     ]);
-    expect([await days('FOUR'), await days('S4')]).toEqual([
+    expect([await readDays('FOUR'), await readDays('S4')]).toEqual([
       new Set(['2024-01-02', '2024-01-08']),
       new Set(['2024-01-02']),
     ]);
@@ -233,7 +235,7 @@ describe('strategies over HTTP', () => {
   });
 
   test('that invests nothing stays what it was, without risk', async () => {
-    await service.ok('PUT', '/strategies/S4', strategy('S4', { exposure: 0 }));
+    await service.ok('PUT', '/strategies/S4', createStrategy('S4', { exposure: 0 }));
     const { result } = await service.job<Result & { metrics: Record<string, number> }>('/analytics/S4/backtest');
     expect([
       result.total_costs,
@@ -266,7 +268,7 @@ describe('strategies over HTTP', () => {
       fetch(new URL('/strategies/S2', service.url), {
         method,
         headers: { 'content-type': 'application/json', 'if-match': match },
-        ...(method === 'PUT' ? { body: JSON.stringify(strategy('S2')) } : {}),
+        ...(method === 'PUT' ? { body: JSON.stringify(createStrategy('S2')) } : {}),
       });
     expect((await send('PUT', '"nothing"')).status).toBe(412);
     const unchanged = await fetch(new URL('/strategies/S2', service.url), { headers: { 'if-none-match': etag } });
@@ -278,14 +280,14 @@ describe('strategies over HTTP', () => {
 
   test('a constraint set must be there, is applied, and is a problem once it is gone', async () => {
     expect(
-      (await refusal('POST', '/strategies', strategy('S3', { constraint_set_id: 'limits' }))).findings,
+      (await createRefusal('POST', '/strategies', createStrategy('S3', { constraint_set_id: 'limits' }))).findings,
     ).toMatchObject([{ code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id' }]);
     await service.ok('POST', '/optimise/constraint-sets', {
       id: 'limits',
       name: 'Limits',
       constraints: [{ type: 'PositionBounds', params: { upper: 0.3 } }],
     });
-    await service.ok('POST', '/strategies', strategy('S3', { constraint_set_id: 'limits' }));
+    await service.ok('POST', '/strategies', createStrategy('S3', { constraint_set_id: 'limits' }));
     const { error, result } = await service.job<Result & { rebalances: { weights: Record<string, number> }[] }>(
       '/analytics/S3/backtest',
     );
@@ -299,7 +301,7 @@ describe('strategies over HTTP', () => {
     expect((await service.ok<{ problems: readonly Found[] }>('GET', '/strategies/S3')).problems).toMatchObject([
       { code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id' },
     ]);
-    expect((await refusal('POST', '/analytics/S3/backtest', {})).findings).toMatchObject([
+    expect((await createRefusal('POST', '/analytics/S3/backtest', {})).findings).toMatchObject([
       { code: 'CONSTRAINT_SET_NOT_FOUND' },
     ]);
     await service.ok('DELETE', '/strategies/S3');
@@ -315,7 +317,7 @@ describe('strategies over HTTP', () => {
       ),
     ).toBe(true);
     expect((await service.ask('GET', '/analytics/S1/overview')).status).toBe(200);
-    const refused = await refusal('POST', '/analytics/S1/backtest', {});
+    const refused = await createRefusal('POST', '/analytics/S1/backtest', {});
     expect([refused.status, refused.code, refused.findings[0]?.code]).toEqual([
       422,
       'VALIDATION_FAILED',
@@ -336,9 +338,12 @@ describe('strategies over HTTP', () => {
       backtest_record_deleted: false,
       backtest_results_deleted: 0,
     });
-    expect(await refusal('GET', '/strategies/S1')).toMatchObject({ status: 404, code: 'STRATEGY_NOT_FOUND' });
-    expect(await refusal('GET', '/jobs/backtest:S1')).toMatchObject({ status: 404, code: 'JOB_NOT_FOUND' });
-    expect(await refusal('DELETE', '/strategies/S1')).toMatchObject({ status: 404, code: 'STRATEGY_NOT_FOUND' });
-    expect(await refusal('GET', '/analytics/S1/overview')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+    expect(await createRefusal('GET', '/strategies/S1')).toMatchObject({ status: 404, code: 'STRATEGY_NOT_FOUND' });
+    expect(await createRefusal('GET', '/jobs/backtest:S1')).toMatchObject({ status: 404, code: 'JOB_NOT_FOUND' });
+    expect(await createRefusal('DELETE', '/strategies/S1')).toMatchObject({ status: 404, code: 'STRATEGY_NOT_FOUND' });
+    expect(await createRefusal('GET', '/analytics/S1/overview')).toMatchObject({
+      status: 404,
+      code: 'INDEX_NOT_FOUND',
+    });
   });
 });

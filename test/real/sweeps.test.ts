@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-async function refusal(body: unknown): Promise<{ status: number; code: string; findings: readonly Found[] }> {
+async function createRefusal(body: unknown): Promise<{ status: number; code: string; findings: readonly Found[] }> {
   const answer = await service.ask<{ error: ErrorDetail & { detail: { findings?: readonly Found[] } | null } }>(
     'POST',
     '/analytics/sweeps',
@@ -202,7 +202,7 @@ describe('sweeps over HTTP', () => {
       /^The choice was not tested by folds: the variants have \d+ common returns, but the folds need \d+\.$/,
     );
 
-    const refused = await refusal({ ...body, folds: { method: 'combinatorial', groups: 4, test_groups: 4 } });
+    const refused = await createRefusal({ ...body, folds: { method: 'combinatorial', groups: 4, test_groups: 4 } });
     expect([refused.status, refused.findings]).toEqual([
       422,
       [expect.objectContaining({ code: 'OUT_OF_RANGE', path: 'folds.test_groups' })],
@@ -262,8 +262,11 @@ describe('sweeps over HTTP', () => {
   });
 
   test('all errors of the variants are reported before anything runs', async () => {
-    expect(await refusal({ index_id: 'NONE', patches: [{}] })).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
-    const broken = await refusal({
+    expect(await createRefusal({ index_id: 'NONE', patches: [{}] })).toMatchObject({
+      status: 404,
+      code: 'INDEX_NOT_FOUND',
+    });
+    const broken = await createRefusal({
       index_id: 'TEN',
       patches: [
         { '/document/pipeline/weighting/cap': 2 },
@@ -281,7 +284,7 @@ describe('sweeps over HTTP', () => {
     const values = Array.from({ length: 2000 }, (_, i) => i / 4000);
     expect(
       (
-        await refusal({
+        await createRefusal({
           index_id: 'TEN',
           grid: { '/document/pipeline/weighting/cap': values, '/request/transaction_cost_bps': values },
         })

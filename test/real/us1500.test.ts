@@ -28,7 +28,7 @@ describe.skipIf(!hasData)('1,500 real names as Parquet', () => {
     dates = lines.map((line) => line.slice(0, 10));
     const folder = join(service.folder, 'us1500');
     await mkdir(folder);
-    await writeFile(join(folder, 'market.parquet'), parquet(lines, names));
+    await writeFile(join(folder, 'market.parquet'), encodeParquet(lines, names));
     await service.ok('POST', '/data/stores', {
       name: 'US 1500',
       store_id: 'us1500',
@@ -76,7 +76,7 @@ describe.skipIf(!hasData)('1,500 real names as Parquet', () => {
   });
 });
 
-function parquet(lines: readonly string[], names: readonly string[]): Uint8Array {
+function encodeParquet(lines: readonly string[], names: readonly string[]): Uint8Array {
   const date: string[] = [];
   const identifier: string[] = [];
   const close: number[] = [];

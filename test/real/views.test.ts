@@ -118,18 +118,18 @@ beforeAll(async () => {
 afterAll(() => service?.close());
 
 /** Returns members of `expected` that are not in `found`, by path. */
-function differences(expected: Json, found: Json | undefined, absolute = ABSOLUTE, path = ''): string[] {
+function listDifferences(expected: Json, found: Json | undefined, absolute = ABSOLUTE, path = ''): string[] {
   if (Array.isArray(expected)) {
     const items = Array.isArray(found) ? (found as readonly Json[]) : [];
     return items.length === expected.length
-      ? (expected as readonly Json[]).flatMap((item, i) => differences(item, items[i], absolute, `${path}[${i}]`))
+      ? (expected as readonly Json[]).flatMap((item, i) => listDifferences(item, items[i], absolute, `${path}[${i}]`))
       : [`${path} has ${items.length} items, not ${expected.length}`];
   }
   if (typeof expected === 'object' && expected !== null) {
     // An object is expected, not an array.
     const members = (typeof found === 'object' && found !== null ? found : {}) as Record<string, Json>;
     return Object.entries(expected).flatMap(([key, member]) =>
-      differences(member, members[key], absolute, path === '' ? key : `${path}.${key}`),
+      listDifferences(member, members[key], absolute, path === '' ? key : `${path}.${key}`),
     );
   }
   const isSame =
@@ -208,7 +208,7 @@ describe.skipIf(!hasNumpy).each(Object.entries(markets))(
       expect(views.length).toBeGreaterThanOrEqual(least);
       for (const [path, view] of views)
         expect(
-          differences(
+          listDifferences(
             byName(view),
             byName(await service.ok<Json>('GET', path)),
             /rolling/.test(path) ? ABSOLUTE_ROLLING : ABSOLUTE,

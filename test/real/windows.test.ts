@@ -43,7 +43,7 @@ beforeAll(async () => {
   const rows = Object.entries(CLOSES).flatMap(([name, closes]) =>
     closes.flatMap((close, t) => (close === null ? [] : [[name, DATES[t], close]])),
   );
-  const table = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
+  const createTable = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
     index: data.map((_, i) => i),
     columns,
     data,
@@ -54,12 +54,12 @@ beforeAll(async () => {
     adjustment: 'none',
     activate: true,
     tables: {
-      market: table(['identifier', 'date', 'CLOSE'], rows),
-      corporate_actions: table(
+      market: createTable(['identifier', 'date', 'CLOSE'], rows),
+      corporate_actions: createTable(
         ['identifier', 'type', 'value', 'ex_date', 'status'],
         [['GONE', 'DELISTING', 0, '2024-01-09', 'paid']],
       ),
-      reference: table(
+      reference: createTable(
         ['identifier', 'CURRENCY', 'EXCHANGE', 'SECTOR'],
         Object.keys(CLOSES).map((name) => [name, 'USD', 'XNYS', name === 'A' ? 'S1' : 'S2']),
       ),
@@ -91,7 +91,8 @@ async function run(id: string, request: object = {}): Promise<Result> {
   return result;
 }
 
-const attribution = (query = '', id = 'HAND') => service.ok<Attribution>('GET', `/analytics/${id}/attribution${query}`);
+const readAttribution = (query = '', id = 'HAND') =>
+  service.ok<Attribution>('GET', `/analytics/${id}/attribution${query}`);
 const byName = ({ contributions }: Attribution): Record<string, number> =>
   Object.fromEntries(contributions.map(({ asset_id: id, contribution }) => [id, contribution]));
 
@@ -101,7 +102,7 @@ describe('windows of a run', () => {
     // Of a value of 3: 3.1 on the second day, 3.0 on the third. The return is zero and its linking factor 1, so the
     // parts are those of each day multiplied by ln(1 + r) / r: A 0.1/3 x ln(1 + 1/30) / (1/30), B -0.1/3.1 x ln(30/31)
     // / (-1/31).
-    const view = await attribution('?start=2024-01-02&end=2024-01-04');
+    const view = await readAttribution('?start=2024-01-02&end=2024-01-04');
     const parts = byName(view);
     expect(parts['A']).toBeCloseTo(Math.log(31 / 30), 14);
     expect(parts['B']).toBeCloseTo(Math.log(30 / 31), 14);
@@ -110,18 +111,18 @@ describe('windows of a run', () => {
   });
 
   test('of one period are the products of weight and return', async () => {
-    const view = await attribution('?start=2024-01-02&end=2024-01-03');
+    const view = await readAttribution('?start=2024-01-02&end=2024-01-03');
     expect(view.periods).toBe(1);
     expect(byName(view)['A']).toBeCloseTo(0.1 / 3, 15);
     expect(byName(view)['B']).toBeCloseTo(0, 15);
   });
 
   test('that reach beyond the run are cut to it and say what was asked for', async () => {
-    const view = await attribution('?start=2020-01-01&end=2030-01-01');
+    const view = await readAttribution('?start=2020-01-01&end=2030-01-01');
     expect(view).toMatchObject({ periods: 6, requested_start: '2020-01-01' });
     // The first date has no period: the first period ends a session later.
     expect([view.start.slice(0, 10), view.end.slice(0, 10)]).toEqual([DATES[1], DATES[6]]);
-    expect(view.total_return).toBe((await attribution()).total_return);
+    expect(view.total_return).toBe((await readAttribution()).total_return);
   });
 
   test.each([
@@ -156,7 +157,7 @@ describe('windows of a run', () => {
   test('a security that is delisted inside has contributed its loss, and its money is with the others', async () => {
     // Of a value of 3 on session 2, GONE loses 0.2 on the next. On session 5 A grows from 1.1 to 1.21, and at its close
     // the 0.8 of GONE go to A and B in proportion 1.21 to 0.9.
-    const view = await attribution('?start=2024-01-04&end=2024-01-10');
+    const view = await readAttribution('?start=2024-01-04&end=2024-01-10');
     expect(view.reconciles).toBe(true);
     expect(view.total_return).toBeCloseTo(2.91 / 3 - 1, 14);
     const parts = byName(view);
@@ -188,7 +189,7 @@ describe('windows of a run', () => {
 describe('absent figures of a run are null, not zero', () => {
   test('neither benchmark nor cost nor cap', async () => {
     expect((await run('HAND')).benchmark).toBeNull();
-    expect(await attribution()).toMatchObject({ cap_drag: null, cost_drag: null });
+    expect(await readAttribution()).toMatchObject({ cap_drag: null, cost_drag: null });
     const { active_risk: active, weights } = await service.ok<{
       active_risk: unknown;
       weights: { active_weight: unknown }[];
@@ -203,7 +204,7 @@ describe('absent figures of a run are null, not zero', () => {
 
   test('with a cap and with costs they are numbers', async () => {
     await run('CAPPED', { transaction_cost_bps: 20 });
-    const { cap_drag: cap, cost_drag: cost } = await attribution('', 'CAPPED');
+    const { cap_drag: cap, cost_drag: cost } = await readAttribution('', 'CAPPED');
     expect(cap).toBe(0); // No weight exceeds one half with three equal parts.
     expect(cost).toBeLessThan(0);
   });
@@ -247,14 +248,14 @@ describe('a comparison', () => {
         };
       }
     >('GET', `/analytics/compare?ids=${ids.join(',')}`);
-  const later = async (request: object = {}) => {
+  const requestLater = async (request: object = {}) => {
     await service.ok('PUT', '/indices/LATER', index('LATER', ['LATE'], {}, DATES[3]));
     await run('LATER', request);
   };
 
   test('is rebased to 100 on the first date that all have', async () => {
     await run('HAND');
-    await later();
+    await requestLater();
     const { body } = await compare('LATER', 'HAND');
     expect(body).toMatchObject({ index_ids: ['LATER', 'HAND'], observations: 4, start: DATES[3], end: DATES[6] });
     const [second, first] = body.entries as [Comparison['entries'][0], Comparison['entries'][0]];
@@ -270,7 +271,7 @@ describe('a comparison', () => {
 
   test('of one shared date has levels and no return', async () => {
     await run('HAND', { end: DATES[3] });
-    await later();
+    await requestLater();
     for (const ids of [
       ['HAND', 'LATER'],
       ['LATER', 'HAND'],
@@ -286,7 +287,7 @@ describe('a comparison', () => {
 
   test('of runs without a shared date is refused with the dates they have', async () => {
     await run('HAND', { end: DATES[3] });
-    await later({ start: DATES[4] });
+    await requestLater({ start: DATES[4] });
     const { status, body } = await compare('HAND', 'LATER');
     expect([status, body.error]).toEqual([
       422,

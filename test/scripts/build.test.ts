@@ -36,7 +36,7 @@ beforeEach(async () => {
   await build();
 });
 
-test('a build with nothing changed runs nothing and writes nothing', async () => {
+test('a build without changes runs and writes nothing', async () => {
   const files = ['dist/test/first.test.js', 'dist/.build/stamps.json', 'dist/src/clients/typescript/divisor.d.ts'];
   files.forEach(age);
   expect(await buildByCommand()).toEqual([]);
@@ -112,7 +112,7 @@ test('missing outputs are built again', async () => {
   expect(exists('dist/documentation/built.json')).toBe(true);
 });
 
-test('the output of a different state in between is not taken for this one', async () => {
+test('the output of another state is not reused', async () => {
   const text = await project.read('test/first.test.ts');
   await project.write('test/first.test.ts', 'export const first = 99;\n');
   expect((await project.run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'])).status).toBe(

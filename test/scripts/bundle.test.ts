@@ -26,7 +26,7 @@ async function bundledIn(times: Readonly<Record<string, number>>): Promise<strin
   return bundlePath('dispatch')?.replace(pathToFileURL(folder).href, '');
 }
 
-test('a bundle is taken where it was built after the sources, or comes without the state of the compiler', async () => {
+test('a bundle is used if it is newer than the sources, or has no compiler state', async () => {
   expect(await bundledIn({ [COMPILED]: 1000, [BUILT]: 1001 })).toBe('/dist/bundle/dispatch.js');
   expect(await bundledIn({ [BUILT]: 1000 })).toBe('/dist/bundle/dispatch.js');
 });

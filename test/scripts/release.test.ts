@@ -144,7 +144,7 @@ test('the example of the README runs with nothing but the packed package, and it
   expect(shown.hash).toMatch(/^[0-9a-f]{64}$/);
 });
 
-test('an import of the engine changes no global, writes nothing and keeps nothing open', async () => {
+test('an import of the engine changes no global, writes no file and leaves no handle open', async () => {
   const program = `
     const before = new Set(Reflect.ownKeys(globalThis));
     const { openEngine } = await import('divisor/engine');

@@ -34,7 +34,7 @@ async function answersTo(bytes: string, isEnded = true): Promise<string> {
   return text;
 }
 
-const statuses = (text: string): number[] =>
+const listStatuses = (text: string): number[] =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
 
 describe('a request cannot hide another one', () => {
@@ -58,14 +58,14 @@ describe('a request cannot hide another one', () => {
     ],
     ['a bare line feed after a chunk', `${head}Transfer-Encoding: chunked\r\n\r\n2\n{}\n0\n\n${hidden}`],
   ])('by %s', async (_name, bytes) => {
-    const response = statuses(await answersTo(bytes));
+    const response = listStatuses(await answersTo(bytes));
     expect(response.at(-1)).toBe(400);
     expect(response).not.toContain(500); // The route of the hidden request always crashes.
   });
 
   test('and a second whole request on one connection is answered on its own', async () => {
     expect(
-      statuses(
+      listStatuses(
         await answersTo(
           'GET /live HTTP/1.1\r\nHost: localhost\r\n\r\nGET /none HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
           false,

@@ -3,7 +3,7 @@ import { createFailedKeys } from '#http/failed-keys.js';
 import { listen } from '#http/server.js';
 import { createSample } from '../http/sample-app.js';
 
-test('twenty wrong keys of a minute are answered at once, the others after half a second, address by address', () => {
+test('twenty wrong keys a minute are answered immediately, more after half a second, per address', () => {
   let now = 0;
   const failed = createFailedKeys(() => now);
   const notes = Array.from({ length: 25 }, () => failed.note('10.0.0.1'));
@@ -37,7 +37,7 @@ function waitingSample() {
   return { app, waits, letGo };
 }
 
-test('a guesser waits; a right key, and a request without a key, never do', async () => {
+test('wrong keys are delayed; valid keys and requests without a key are not', async () => {
   const { app, waits, letGo } = waitingSample();
   const ask = async (headers: Record<string, string>, address: string): Promise<number> =>
     (await app.fetch(new Request('http://localhost/things', { headers }), address)).status;

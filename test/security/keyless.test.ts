@@ -58,8 +58,8 @@ test('a request with two hosts is refused, whichever comes first', async () => {
       expect(await statusesOf([`GET ${path} HTTP/1.1`, ...hosts.map((each) => `Host: ${each}`)])).toEqual([400]);
 });
 
-test('a page that made its own name point to this machine is shown no more than anybody', async () => {
-  const lines = (path: string) => [`GET ${path} HTTP/1.1`, 'Host: evil.example'];
+test('a page whose name resolves to this machine gets no more than others', async () => {
+  const listLines = (path: string) => [`GET ${path} HTTP/1.1`, 'Host: evil.example'];
   for (const path of ['/indices', '/openapi.json', '/metrics', '/jobs', '/audit'])
-    expect([path, await statusesOf(lines(path))]).toEqual([path, [403]]);
+    expect([path, await statusesOf(listLines(path))]).toEqual([path, [403]]);
 });

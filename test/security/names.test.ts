@@ -91,7 +91,7 @@ function timeless(value: unknown): unknown {
     .map(([key, member]) => [key, timeless(member)]);
 }
 
-describe('an answer about hostile names is the answer about harmless ones', () => {
+describe('hostile ids get the same answers as harmless ones', () => {
   test.each([
     '/indices/constructor',
     '/indices/__proto__',
@@ -130,7 +130,7 @@ describe('an answer about hostile names is the answer about harmless ones', () =
     if (harmless!.text.includes(HARMLESS[1]!)) expect(hostile!.text).toContain('__proto__');
   });
 
-  test('of a preview and a change that is only imagined', async () => {
+  test('of a preview and a what-if', async () => {
     for (const [path, body] of [
       ['/indices/constructor/preview', {}],
       ['/indices/whatif', { index_id: 'constructor', patch: { pipeline: { weighting: { cap: 0.2 } } } }],
@@ -141,7 +141,7 @@ describe('an answer about hostile names is the answer about harmless ones', () =
   });
 });
 
-test('no object of the process has gained a property', () => {
+test('no object of the process has a new property', () => {
   expect([
     ({} as Record<string, unknown>)['polluted'],
     Object.keys(Object.prototype),

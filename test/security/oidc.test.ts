@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 const ada = { sub: 'ada', name: 'Ada Lovelace', groups: ['desk'] };
-const status = async (token: string, method = 'GET', path = '/indices', body?: unknown): Promise<number> =>
+const requestStatus = async (token: string, method = 'GET', path = '/indices', body?: unknown): Promise<number> =>
   (await service.ask(method, path, body, { authorization: `Bearer ${token}` })).status;
 
 const indexOf = (id: string) => ({
@@ -38,11 +38,11 @@ const indexOf = (id: string) => ({
 describe('a token of the provider', () => {
   test('is accepted with the scopes that its claims are granted', async () => {
     const token = await provider.token(ada);
-    expect(await status(token)).toBe(200);
+    expect(await requestStatus(token)).toBe(200);
     const { body } = await service.ask('GET', '/principal', undefined, { authorization: `Bearer ${token}` });
     expect(body).toMatchObject({ key_id: 'sub:ada', scopes: ['read', 'write'] });
-    expect(await status(token, 'GET', '/audit')).toBe(403);
-    expect(await status(await provider.token({ sub: 'nobody' }))).toBe(403);
+    expect(await requestStatus(token, 'GET', '/audit')).toBe(403);
+    expect(await requestStatus(await provider.token({ sub: 'nobody' }))).toBe(403);
   });
 
   test('without a token nothing is answered, although no key is configured', async () => {
@@ -59,9 +59,9 @@ describe('a token of the provider', () => {
 
   test('is limited to the prefixes of its grant', async () => {
     const token = await provider.token({ sub: 'al', groups: ['alpha'] });
-    expect(await status(token, 'PUT', '/indices/alpha-eq', indexOf('alpha-eq'))).toBe(200);
-    expect(await status(token, 'PUT', '/indices/bravo-eq', indexOf('bravo-eq'))).toBe(404);
-    expect(await status(token, 'GET', '/indices/ada-eq')).toBe(404);
+    expect(await requestStatus(token, 'PUT', '/indices/alpha-eq', indexOf('alpha-eq'))).toBe(200);
+    expect(await requestStatus(token, 'PUT', '/indices/bravo-eq', indexOf('bravo-eq'))).toBe(404);
+    expect(await requestStatus(token, 'GET', '/indices/ada-eq')).toBe(404);
   });
 
   test.each([
@@ -77,18 +77,18 @@ describe('a token of the provider', () => {
     ['signed by another key', async () => provider.token(ada, { key: (await generateKeyPair('ES256')).privateKey })],
     ['of which a character is changed', async () => (await provider.token(ada)).replace(/\.(\w)/, '.A$1')],
   ])('%s is refused', async (_, made) => {
-    expect(await status(await made())).toBe(401);
+    expect(await requestStatus(await made())).toBe(401);
   });
 
   test('is accepted within a minute of its end: clocks differ', async () => {
-    expect(await status(await provider.token(ada, { expires: -30 }))).toBe(200);
+    expect(await requestStatus(await provider.token(ada, { expires: -30 }))).toBe(200);
   });
 
   test('without a signature, or signed with the public key as a secret, is refused', async () => {
     const [head, body] = [{ alg: 'none' }, { ...ada, iss: provider.issuer, aud: 'divisor', exp: 4_000_000_000 }].map(
       (part) => Buffer.from(JSON.stringify(part)).toString('base64url'),
     );
-    expect(await status(`${head}.${body}.`)).toBe(401);
+    expect(await requestStatus(`${head}.${body}.`)).toBe(401);
     const { keys } = (await (await fetch(`${provider.issuer}/keys`)).json()) as { keys: object[] };
     const confused = await new SignJWT(ada)
       .setProtectedHeader({ alg: 'HS256', kid: 'first' })
@@ -96,7 +96,7 @@ describe('a token of the provider', () => {
       .setAudience('divisor')
       .setExpirationTime('5m')
       .sign(createSecretKey(Buffer.from(JSON.stringify(keys[0]))));
-    expect(await status(confused)).toBe(401);
+    expect(await requestStatus(confused)).toBe(401);
   });
 
   test('of new keys is accepted after they were published, and one of the old is not', async () => {

@@ -20,7 +20,7 @@ const HOSTILE = [
   '\u0000\u0007\u001b]0;x\u0007',
 ];
 
-test('hostile text is drawn and does nothing', async () => {
+test('hostile text is drawn as text', async () => {
   const blocks = HOSTILE.map((text) => ({ kind: 'text', title: text, text }));
   await service.ok('PUT', '/reports/templates/hostile', { template_id: 'hostile', name: HOSTILE[1], blocks });
   const job = await service.job<{ readonly render_id: string }>('/reports/render', { template_id: 'hostile' });

@@ -50,7 +50,7 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
   const bodyOf = async <T>(kind: 'store' | 'signing-key', id: string) =>
     (await documents.get(kind, id)) as { readonly body: T };
   /** Starts with some keys. @returns the stored content */
-  async function started(keys: string) {
+  async function startWithKeys(keys: string) {
     const secrets = await openSecrets({ secretKeyFile: undefined, secretKey: keys }, documents);
     const { body: store } = await bodyOf<{ location: string; source: string }>('store', 'db');
     const { body: key } = await bodyOf<{ private_key: string }>('signing-key', signing.key_id);
@@ -58,7 +58,7 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
     expect(replaced.private_key).toBe('');
     return { secrets, texts: [store.location, store.source, key.private_key] };
   }
-  const opened = ({ secrets, texts: [location, url, private_key] }: Awaited<ReturnType<typeof started>>) => [
+  const opened = ({ secrets, texts: [location, url, private_key] }: Awaited<ReturnType<typeof startWithKeys>>) => [
     changePassword(location!, secrets.open),
     changePassword(url!, secrets.open),
     secrets.open(private_key!),
@@ -66,25 +66,25 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
   const plain = [source, source, 'open-private'];
   const next = randomBytes(32).toString('hex');
 
-  const first = await started(key);
+  const first = await startWithKeys(key);
   expect(opened(first)).toEqual(plain);
-  const both = await started(`${key}\n${next}\n`); // Every front has both keys before one encrypts with the new key.
+  const both = await startWithKeys(`${key}\n${next}\n`); // Every front has both keys before one encrypts with the new key.
   expect(both.texts).toEqual(first.texts);
-  const replaced = await started(`${next},${key}`);
+  const replaced = await startWithKeys(`${next},${key}`);
   expect(opened(replaced)).toEqual(plain);
   expect(opened({ ...replaced, secrets: both.secrets })).toEqual(plain);
   expect(() => first.secrets.open(replaced.texts[2]!)).toThrow('the key is a different one');
-  const alone = await started(next);
+  const alone = await startWithKeys(next);
   expect([alone.texts, opened(alone)]).toEqual([replaced.texts, plain]);
 
-  const lost = await started(key); // Without the key that encrypted: nothing is changed, and reads report it.
+  const lost = await startWithKeys(key); // Without the key that encrypted: nothing is changed, and reads report it.
   expect(lost.texts).toEqual(replaced.texts);
   expect(() => opened(lost)).toThrow('the key is a different one');
 
-  const back = await started(`${key} ${next}`);
+  const back = await startWithKeys(`${key} ${next}`);
   expect([back.texts, opened(back)]).toEqual([first.texts, plain]);
-  expect((await started(`none ${key}`)).texts).toEqual(plain);
-  expect((await started('')).texts).toEqual(plain);
+  expect((await startWithKeys(`none ${key}`)).texts).toEqual(plain);
+  expect((await startWithKeys('')).texts).toEqual(plain);
   await documents.close();
 });
 

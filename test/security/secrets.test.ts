@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { issueKey } from '#services/operations/keys.js';
-import { finished, runHere, serving, type Run } from '../cli/process.js';
+import { runToEnd, runHere, serving, type Run } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
 /** Secrets that a service receives, and its later outputs and files. */
@@ -110,14 +110,14 @@ test('commands show no secret but the key they make, once', async () => {
   const environment = { DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}` };
   for (const words of [['config'], ['keys', 'list'], ['doctor'], ['verify']]) {
     // A command in a separate process, whose whole output is captured.
-    const run = words[0] === 'doctor' ? finished : runHere;
+    const run = words[0] === 'doctor' ? runToEnd : runHere;
     const { out, err } = await run([...words, '--home', home], environment);
     expect(`${out}${err}`).not.toBe('');
     for (const secret of SECRETS()) expect([words[0], `${out}${err}`.includes(secret)]).toEqual([words[0], false]);
   }
 });
 
-test.runIf(IS_SOAK)('an unknown key takes no other time than a wrong one', async () => {
+test.runIf(IS_SOAK)('an unknown key takes the same time as a wrong one', async () => {
   const { createKeys } = await import('#services/operations/keys.js');
   const keys = await createKeys({
     documents: { list: () => ({ documents: [] }), ids: () => [] } as never,

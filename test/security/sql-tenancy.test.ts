@@ -4,7 +4,7 @@ import { LIST_VIEWS, MARKET_VIEWS, RUN_VIEWS } from '#domain/sql/views.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import {
-  chosen,
+  chooseSome,
   DIVISOR_API_KEYS,
   GRANTS,
   indexOf,
@@ -29,7 +29,7 @@ async function must(method: string, path: string, body: unknown, headers: Header
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
   return answer.body;
 }
-async function done(path: string, body: unknown, headers: Headers): Promise<void> {
+async function runJob(path: string, body: unknown, headers: Headers): Promise<void> {
   const { job_id: id } = await must('POST', path, body, headers);
   expect(await service.finished(String(id), headers)).toMatchObject({ status: 'succeeded' });
 }
@@ -59,7 +59,7 @@ beforeAll(async () => {
     end: '2024-06-28',
     splits_per_year: 0.5,
   };
-  await done('/data/synthetic', market, all);
+  await runJob('/data/synthetic', market, all);
   for (const tenant of TENANTS) {
     const [desk, index, half] = namesOf(tenant);
     await must('PUT', `/indices/${index}`, indexOf(index!), own(tenant));
@@ -67,7 +67,7 @@ beforeAll(async () => {
     const { pipeline: _, ...fields } = indexOf(half!);
     await must('PUT', `/indices/${half}`, { ...fields, ...overlay }, own(tenant));
     await must('PUT', `/strategies/${desk}`, { id: desk, name: `${desk} secret`, index_id: index }, own(tenant));
-    for (const id of [index, half, desk]) await done(`/analytics/${id}/backtest`, {}, own(tenant));
+    for (const id of [index, half, desk]) await runJob(`/analytics/${id}/backtest`, {}, own(tenant));
     token[tenant] = { authorization: `Bearer ${await provider.token({ sub: 'someone', team: tenant })}` };
   }
 });
@@ -88,7 +88,7 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
     const wanted = everything.data.filter((row) => String(row[at]).startsWith(tenant));
     expect([wanted.length > 0, everything.data.length - wanted.length > 0]).toEqual([true, true]);
     const place = PRIVATE_VIEWS.indexOf(view) + TENANTS.indexOf(tenant);
-    for (const headers of chosen(place, [own(tenant), token[tenant]!])) {
+    for (const headers of chooseSome(place, [own(tenant), token[tenant]!])) {
       const seen = await ask(query, headers);
       expect(seen.columns).toEqual(everything.columns);
       expect(seen.data).toEqual(wanted);
@@ -100,7 +100,7 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
     }
   });
 
-  test.each(MARKET_VIEWS)('sees %s as everybody does', async (view) => {
+  test.each(MARKET_VIEWS)('sees %s like every client', async (view) => {
     const query = `SELECT * FROM ${view} ORDER BY ALL LIMIT 50`;
     expect(await ask(query, own(tenant))).toEqual(await ask(query, all));
   });
@@ -125,16 +125,16 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
 });
 
 test('sharing shows the rows of a document in every view, until it ends', async () => {
-  const share = (names: readonly string[]) =>
+  const readShare = (names: readonly string[]) =>
     must('PUT', '/access/index/alpha-eq', { shared_with: names }, own('alpha-'));
   const query = PRIVATE_VIEWS.map((view) => `SELECT '${view}' AS view, index_id FROM ${view}`).join(' UNION ');
-  const seen = async () => (await ask(`${query} ORDER BY 1, 2`, own('bravo-'))).data as [string, string][];
-  const before = await seen();
-  const ids = (rows: typeof before, view: string) => rows.filter(([of]) => of === view).map(([, id]) => id);
-  await share(['bravo']);
-  const shared = await seen();
+  const readRows = async () => (await ask(`${query} ORDER BY 1, 2`, own('bravo-'))).data as [string, string][];
+  const before = await readRows();
+  const listIds = (rows: typeof before, view: string) => rows.filter(([of]) => of === view).map(([, id]) => id);
+  await readShare(['bravo']);
+  const shared = await readRows();
   for (const view of PRIVATE_VIEWS)
-    expect([view, ids(shared, view)]).toEqual([view, ['alpha-eq', ...ids(before, view)]]);
-  await share([]);
-  expect(await seen()).toEqual(before);
+    expect([view, listIds(shared, view)]).toEqual([view, ['alpha-eq', ...listIds(before, view)]]);
+  await readShare([]);
+  expect(await readRows()).toEqual(before);
 });

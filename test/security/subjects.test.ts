@@ -30,20 +30,20 @@ test.each([
   provider.person = person;
   const { cookie } = await signIn(service.url());
   const token = { authorization: `Bearer ${await provider.token(person)}` };
-  const share = (names: readonly string[]) =>
+  const readShare = (names: readonly string[]) =>
     service.ask('PUT', '/access/index/alpha-eq', { shared_with: names }, as('alpha-'));
-  const statuses = async (): Promise<number[]> => {
+  const readStatuses = async (): Promise<number[]> => {
     const answers: number[] = [];
     for (const client of [as('bravo-'), token, { cookie }])
       answers.push((await service.ask('GET', '/indices/alpha-eq', undefined, client)).status);
     return answers;
   };
-  await share([word]);
-  expect(await statuses()).toEqual([200, 404, 404]);
-  await share([`sub:${word}`]);
-  expect(await statuses()).toEqual([404, 200, 200]);
-  await share([]);
-  expect(await statuses()).toEqual([404, 404, 404]);
+  await readShare([word]);
+  expect(await readStatuses()).toEqual([200, 404, 404]);
+  await readShare([`sub:${word}`]);
+  expect(await readStatuses()).toEqual([404, 200, 200]);
+  await readShare([]);
+  expect(await readStatuses()).toEqual([404, 404, 404]);
 
   const { body } = await service.ask('GET', '/principal', undefined, token);
   expect(body).toMatchObject({ key_id: `sub:${word}` });

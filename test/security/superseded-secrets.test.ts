@@ -25,7 +25,7 @@ const AT = '2026-01-01T00:00:00.000000+00:00';
 
 /** A store as declared by release 0.2.0, which had fewer members, with its password. */
 const declared = (password: string) => ({ store_id: 'db', name: 'Db', kind: 'database', source: URL_WITH(password) });
-const stored = (password: string) => ({ ...declared(password), location: URL_WITH(password), active: false });
+const storeSource = (password: string) => ({ ...declared(password), location: URL_WITH(password), active: false });
 
 /** Writes data that earlier releases left: a version with each password, and a replaced signing key. */
 async function leaveBehind(documents: DocumentEngine, passwords: readonly string[]): Promise<void> {
@@ -44,7 +44,7 @@ async function leaveBehind(documents: DocumentEngine, passwords: readonly string
       });
     }
     await tx.put('history', 'store/db', { latest: 1 });
-    await tx.put('store', 'db', stored(passwords.at(-1)!));
+    await tx.put('store', 'db', storeSource(passwords.at(-1)!));
     const key = { key_id: 'a'.repeat(16), public_key: 'cHVi', private_key: 'private-of-before', valid_from: AT };
     await tx.put('signing-key', key.key_id, { ...key, valid_until: AT });
   });
@@ -107,7 +107,7 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
     const versioned = createVersionedStore(documents);
     const by = { author: 'anna', note: null, requestId: 'r' };
     for (const password of ['first-pass', 'second-pass'])
-      await versioned.transaction((tx) => tx.put('store', 'db', stored(password)), { by });
+      await versioned.transaction((tx) => tx.put('store', 'db', storeSource(password)), { by });
     expect(await headOf(documents, SUBJECT)).toEqual({ latest: 1, purged: 0 });
     const { documents: entries } = await documents.list(
       'audit',
@@ -141,7 +141,7 @@ test('a backup of a home that was opened since has none of them in its bytes', a
   const passwords = Array.from({ length: 30 }, (_, i) => `plain-pass-${i}-`);
   await leaveBehind(before, passwords);
   await eraseSupersededSecrets(before);
-  await before.transaction((tx) => tx.put('store', 'db', stored('kept')));
+  await before.transaction((tx) => tx.put('store', 'db', storeSource('kept')));
   await before.close();
   const backup = join(base, 'backup');
   expect((await runHere(['backup', backup, '--home', home])).status).toBe(0);

@@ -7,7 +7,7 @@ import { runService, type RunningService } from '../services/running-service.js'
 import { createPaths, isOfTenant, addNames, type OpenApi } from './route-paths.js';
 import { signIn } from './signed-in.js';
 import {
-  chosen,
+  chooseSome,
   DIVISOR_API_KEYS,
   GRANTS,
   indexOf,
@@ -65,17 +65,17 @@ async function settle(tenant: Tenant): Promise<void> {
     blocks,
   });
   await must(tenant, 'PUT', `/data/watchlists/${tenant}list`, { name: `${tenant}list secret`, identifiers: [] });
-  const done = async (path: string, body: unknown) => {
+  const runJob = async (path: string, body: unknown) => {
     const { job_id: id } = await must<{ job_id: string }>(tenant, 'POST', path, body);
     const job = await service.finished(id, own(tenant));
     expect([id, job.status, job.error]).toEqual([id, 'succeeded', null]);
     return id.slice(id.indexOf(':') + 1);
   };
-  await done(`/analytics/${index}/backtest`, {});
+  await runJob(`/analytics/${index}/backtest`, {});
   [renders[tenant] = '', optimisations[tenant] = ''] = await Promise.all([
-    done('/reports/render', { template_id: `${tenant}page` }),
-    done('/optimise/runs', { index_id: index, constraint_set_id: `${tenant}set` }),
-    done(`/risk-models/${tenant}model/estimate`, { index_id: index }),
+    runJob('/reports/render', { template_id: `${tenant}page` }),
+    runJob('/optimise/runs', { index_id: index, constraint_set_id: `${tenant}set` }),
+    runJob(`/risk-models/${tenant}model/estimate`, { index_id: index }),
   ]);
   const source = 'function compute({ close }) { return close; }';
   const plugin = { name: `${tenant}plugin secret`, kind: 'datapoint', inputs: { close: 'CLOSE' }, source };
@@ -125,7 +125,7 @@ const isEndless = (id: string): boolean => id.startsWith('follow');
 /** Writes would delete objects that later rows of the matrix request. */
 const changes = ({ method, scope }: Route): boolean => method !== 'GET' && scope !== 'read';
 
-async function asked(route: Route, path: string, headers: Record<string, string>) {
+async function requestRoute(route: Route, path: string, headers: Record<string, string>) {
   const hasBody = route.body !== undefined;
   return onOpenConnection(async () => {
     const response = await fetch(service.url() + path, {
@@ -147,11 +147,11 @@ describe('operations x clients x tenants', () => {
    * Returns the rows of the matrix: an operation by each kind of client of each tenant; without SOAK, alternately by
    * one of them.
    */
-  const rows = (isAsked: (id: string, route: Route) => boolean) =>
+  const createRows = (isAsked: (id: string, route: Route) => boolean) =>
     operations
       .filter(([id, route]) => route.scope !== 'open' && isAsked(id, route))
       .flatMap(([id, route], i) =>
-        chosen(
+        chooseSome(
           i,
           Object.keys(clients).flatMap((client) => TENANTS.map((tenant) => ({ client, tenant }))),
         ).map(({ client, tenant }) => ({ id, route, tenant, client, headers: clients[client]![tenant] })),
@@ -159,9 +159,9 @@ describe('operations x clients x tenants', () => {
 
   test('another tenant finds no document, and changes none', async () => {
     const deviations: string[] = [];
-    const asks = rows((_, route) => isOfTenant(route));
+    const asks = createRows((_, route) => isOfTenant(route));
     await inTurns(asks, async ({ id, route, tenant, client, headers }) => {
-      const { status } = await asked(route, pathFor(route, otherOf(tenant)), headers);
+      const { status } = await requestRoute(route, pathFor(route, otherOf(tenant)), headers);
       if (status !== 404) deviations.push(`${tenant} ${client} ${id}: ${status}`);
     });
     console.log(`${asks.length} asks for documents of another tenant, deviations ${deviations.length}`);
@@ -170,9 +170,9 @@ describe('operations x clients x tenants', () => {
 
   test('no answer to a tenant reveals another', async () => {
     const deviations: string[] = [];
-    const asks = rows((id, route) => !isEndless(id) && !changes(route));
+    const asks = createRows((id, route) => !isEndless(id) && !changes(route));
     await inTurns(asks, async ({ id, route, tenant, client, headers }) => {
-      const { status, text } = await asked(route, pathFor(route, tenant), headers);
+      const { status, text } = await requestRoute(route, pathFor(route, tenant), headers);
       const who = `${tenant} ${client} ${id}`;
       if (text.includes(otherOf(tenant))) deviations.push(`${who}: ${status} ${text.slice(0, 200)}`);
       const isKnown = knowsPrefixes(id, route);
@@ -193,7 +193,7 @@ describe('operations x clients x tenants', () => {
     ] as const;
     const closed = operations.filter(([, { scope }]) => scope !== 'open');
     const asks = closed.flatMap(([id, route], i) =>
-      chosen(i, refused).map(([who, headers]) => ({ id, route, who, headers, expected: 401 })),
+      chooseSome(i, refused).map(([who, headers]) => ({ id, route, who, headers, expected: 401 })),
     );
     for (const {
       scope,
@@ -205,11 +205,12 @@ describe('operations x clients x tenants', () => {
       ] as const;
       for (const [i, [id, route]] of closed.entries())
         if (route.scope === scope)
-          for (const [who, headers] of chosen(i, both)) asks.push({ id, route, who, headers, expected: 403 } as never);
+          for (const [who, headers] of chooseSome(i, both))
+            asks.push({ id, route, who, headers, expected: 403 } as never);
     }
     const deviations: string[] = [];
     const ask = async ({ id, route, who, headers, expected }: (typeof asks)[number]) => {
-      const { status } = await asked(route, pathFor(route, 'alpha-'), headers);
+      const { status } = await requestRoute(route, pathFor(route, 'alpha-'), headers);
       if (status !== expected) deviations.push(`${who} ${id}: ${status}`);
     };
     await inTurns(asks, ask, WAITING_AT_ONCE);
@@ -248,7 +249,7 @@ describe('a tenant sees in lists, streams and the log what is its own', () => {
   });
 });
 
-describe('documents of another tenant are not reached by a reference', () => {
+describe('a reference does not reach documents of another tenant', () => {
   const foreign = 'bravo-eq';
   test.each([
     ['POST', '/indices/preview', { document: indexOf('alpha-x', { universe: { kind: 'index', index_id: foreign } }) }],
@@ -272,7 +273,7 @@ describe('documents of another tenant are not reached by a reference', () => {
     const foreignIds = ['eq', 'desk', 'set', 'page', 'list', 'store', 'model'].map((name) => `bravo-${name}`);
     const asks = Object.entries(api.paths).flatMap(([path, methods]) =>
       Object.entries(methods).flatMap(([method, { requestBody }]) =>
-        chosen(path.length, foreignIds).flatMap((id) =>
+        chooseSome(path.length, foreignIds).flatMap((id) =>
           addNames(requestBody?.content['application/json']?.example, id).map((body) => ({ path, method, body })),
         ),
       ),
@@ -307,12 +308,12 @@ describe('documents of another tenant are not reached by a reference', () => {
 
 describe('sharing', () => {
   test('lets another read an index and its runs, and nothing else', async () => {
-    const status = async (method: string, path: string, body?: unknown) =>
+    const requestStatus = async (method: string, path: string, body?: unknown) =>
       (await service.ask(method, path, body, own('bravo-'))).status;
-    const share = (names: readonly string[]) =>
+    const readShare = (names: readonly string[]) =>
       service.ask('PUT', '/access/index/alpha-eq', { shared_with: names }, own('alpha-'));
-    expect(await status('GET', '/indices/alpha-eq')).toBe(404);
-    expect(await share(['bravo'])).toMatchObject({
+    expect(await requestStatus('GET', '/indices/alpha-eq')).toBe(404);
+    expect(await readShare(['bravo'])).toMatchObject({
       status: 200,
       body: { owner: { key_id: keys['alpha-'].record.id, name: 'alpha' }, shared_with: ['bravo'] },
     });
@@ -322,13 +323,13 @@ describe('sharing', () => {
       '/access/index/alpha-eq',
       '/jobs/backtest:alpha-eq',
     ])
-      expect([path, await status('GET', path)]).toEqual([path, 200]);
-    expect(await status('PUT', '/indices/alpha-eq', indexOf('alpha-eq'))).toBe(404);
-    expect(await status('DELETE', '/jobs/backtest:alpha-eq')).toBe(404);
-    expect(await status('PUT', '/access/index/alpha-eq', { shared_with: [] })).toBe(404);
-    expect(await status('GET', '/strategies/alpha-desk')).toBe(404);
-    await share([]);
-    expect(await status('GET', '/indices/alpha-eq')).toBe(404);
+      expect([path, await requestStatus('GET', path)]).toEqual([path, 200]);
+    expect(await requestStatus('PUT', '/indices/alpha-eq', indexOf('alpha-eq'))).toBe(404);
+    expect(await requestStatus('DELETE', '/jobs/backtest:alpha-eq')).toBe(404);
+    expect(await requestStatus('PUT', '/access/index/alpha-eq', { shared_with: [] })).toBe(404);
+    expect(await requestStatus('GET', '/strategies/alpha-desk')).toBe(404);
+    await readShare([]);
+    expect(await requestStatus('GET', '/indices/alpha-eq')).toBe(404);
   });
 
   test('versions and the log contain the key that wrote', async () => {

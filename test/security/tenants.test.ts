@@ -42,7 +42,7 @@ test('a store shows only the documents of its tenant, whatever the others are', 
   await again.close();
 });
 
-test('every document lies under the tenant of the service', async () => {
+test('every document is stored under the tenant of the service', async () => {
   const folder = join(await newFolder(), 'documents');
   const store = await openDocumentStore({ folder });
   for (const kind of DOCUMENT_KINDS) await store.transaction((tx) => tx.put(kind, 'x', {}));

@@ -3,7 +3,7 @@ import { issueKey } from '#services/operations/keys.js';
 import { IS_SOAK } from '../soak.js';
 
 /** Returns all in the soak; otherwise one, another at each position. */
-export const chosen = <T>(place: number, all: readonly T[]): readonly T[] =>
+export const chooseSome = <T>(place: number, all: readonly T[]): readonly T[] =>
   IS_SOAK ? all : [all[place % all.length]!];
 
 if (!IS_SOAK) console.log('each operation is asked by one client in turn; by every client of each tenant with SOAK=1');

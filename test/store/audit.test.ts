@@ -16,7 +16,7 @@ import { temporaryFolders } from './temporary-folder.js';
 const newFolder = temporaryFolders();
 const by = { author: 'anna', note: 'why', requestId: 'r1' };
 
-async function opened(): Promise<DocumentStore> {
+async function openAudited(): Promise<DocumentStore> {
   let time = 0;
   return createVersionedStore(
     await openDocumentStore({ folder: join(await newFolder(), 'documents') }),
@@ -33,7 +33,7 @@ async function entriesOf(documents: DocumentStore): Promise<AuditEntry[]> {
 
 /** A log of six writes. */
 async function sixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly head: string }> {
-  const documents = await opened();
+  const documents = await openAudited();
   const put = (body: object, over: object = {}) =>
     documents.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', ...body }), { by: { ...by, ...over } });
   await put({ name: 'a' });
@@ -65,7 +65,7 @@ test('each write is logged once, with its author, the change of the document, an
 });
 
 test('content and activation of a store are logged next to its declaration, and runs by their ids', async () => {
-  const documents = await opened();
+  const documents = await openAudited();
   const store = { store_id: 'm', kind: 'imported', name: 'M', active: false, content_hash: 'a' };
   const put = (kind: 'store' | 'run' | 'data-version', id: string, body: object) =>
     documents.transaction((tx) => tx.put(kind, id, body), { by });
@@ -100,7 +100,7 @@ test('content and activation of a store are logged next to its declaration, and 
 });
 
 test('a refused transaction leaves nothing in the log', async () => {
-  const documents = await opened();
+  const documents = await openAudited();
   const refusal = documents.transaction(async (tx) => {
     await tx.put('index', 'EQ', { id: 'EQ' });
     throw new Error('no');
@@ -167,7 +167,7 @@ async function createSignedLog(): Promise<{
   readonly entries: readonly AuditEntry[];
   readonly seals: readonly AuditSeal[];
 }> {
-  const documents = await opened();
+  const documents = await openAudited();
   for (let i = 1; i <= 6; i++) {
     await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by });
     if (i === 3) await documents.transaction((tx) => sealAudit(tx, OLD, OLD.valid_from));
@@ -235,7 +235,7 @@ test('each edit of a signature is found, and a key that was not valid then', asy
 
 /** Returns a log of eight signed writes; the first signatures are not chained, as in earlier releases. */
 async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnType<typeof createSignedLog>>> {
-  const documents = await opened();
+  const documents = await openAudited();
   for (let i = 1; i <= 8; i++) {
     await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by });
     await documents.transaction((tx) => (i <= unchained ? sealAsBefore(tx, i) : sealAudit(tx, NEW, NEW.valid_from)));

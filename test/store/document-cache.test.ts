@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createDocumentCache } from '#store/lmdb/document-cache.js';
 import type { StoredDocument } from '#store/port.js';
 
-const document = (id: string, body: unknown = { id, list: [1] }): StoredDocument => ({
+const createDocument = (id: string, body: unknown = { id, list: [1] }): StoredDocument => ({
   id,
   body,
   etag: id,
@@ -10,7 +10,7 @@ const document = (id: string, body: unknown = { id, list: [1] }): StoredDocument
 });
 
 /** A store of values whose reads are counted. */
-function counted(values: Record<string, number>) {
+function createCountedStore(values: Record<string, number>) {
   const read: string[] = [];
   const cache = createDocumentCache(100);
   const find = (key: string) =>
@@ -20,14 +20,14 @@ function counted(values: Record<string, number>) {
         read.push(key);
         return values[key] === undefined ? undefined : Buffer.alloc(values[key]);
       },
-      () => document(key),
+      () => createDocument(key),
     );
   return { cache, find, read };
 }
 
 describe('a cache of documents', () => {
   test('has a document from its second reading on, and a version written by a commit from the first', () => {
-    const { cache, find, read } = counted({ a: 10 });
+    const { cache, find, read } = createCountedStore({ a: 10 });
     find('a');
     expect(find('a')).toBe(find('a'));
     expect(read).toEqual(['a', 'a']);
@@ -37,13 +37,16 @@ describe('a cache of documents', () => {
   });
 
   test('holds no more bytes than it may: the least recently read leave first', () => {
-    const { find, read } = counted({ a: 40, b: 40, c: 40 });
+    const { find, read } = createCountedStore({ a: 40, b: 40, c: 40 });
     for (const key of ['a', 'a', 'b', 'b', 'a', 'c', 'c', 'a', 'b']) find(key);
     expect(read).toEqual(['a', 'a', 'b', 'b', 'c', 'c', 'b']);
   });
 
   test('has what it had after a walk over more documents than it holds, however often', () => {
-    const { find, read } = counted({ a: 40, ...Object.fromEntries(Array.from({ length: 9 }, (_, i) => [i, 30])) });
+    const { find, read } = createCountedStore({
+      a: 40,
+      ...Object.fromEntries(Array.from({ length: 9 }, (_, i) => [i, 30])),
+    });
     for (const key of ['a', 'a']) find(key);
     read.length = 0;
     for (let walk = 0; walk < 3; walk++) for (let i = 0; i < 9; i++) find(String(i));
@@ -52,7 +55,7 @@ describe('a cache of documents', () => {
   });
 
   test('does not hold a document larger than itself, an absent one or an unreadable one', () => {
-    const { find, read } = counted({ large: 101 });
+    const { find, read } = createCountedStore({ large: 101 });
     for (const key of ['large', 'large', 'large', 'none', 'none', 'none']) find(key);
     expect(read).toEqual(['large', 'large', 'large', 'none', 'none', 'none']);
     const cache = createDocumentCache();
@@ -62,8 +65,8 @@ describe('a cache of documents', () => {
     expect(opened).toBe(3);
   });
 
-  test('gives what nobody can change', () => {
-    const { find } = counted({ a: 10 });
+  test('returns immutable documents', () => {
+    const { find } = createCountedStore({ a: 10 });
     find('a');
     const result = find('a') as StoredDocument;
     const body = result.body as { list: number[] };

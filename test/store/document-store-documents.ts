@@ -95,7 +95,7 @@ export function describeDocuments(stores: Stores): void {
       expect(new Map(documents.map(({ id, body }) => [id, body]))).toEqual(bodies);
     });
 
-    test('keeps what it was when who put or read it changes their copy', async () => {
+    test('does not change with the copy of the caller', async () => {
       const { store } = await stores.open();
       const body = { list: [1] };
       await store.transaction(async (tx) => {

@@ -84,13 +84,13 @@ function describeRevisions(stores: Stores): void {
   describe('a revision', () => {
     test('of a kind is another once a write of it is acknowledged, and that of no other kind', async () => {
       const { store } = await stores.open();
-      const revisions = () => Promise.all([store.revision('index'), store.revision('strategy')]);
-      const [index, strategy] = await revisions();
+      const readRevisions = () => Promise.all([store.revision('index'), store.revision('strategy')]);
+      const [index, strategy] = await readRevisions();
       await store.transaction((tx) => tx.put('index', 'a', { value: 1 }));
-      const [written] = await revisions();
+      const [written] = await readRevisions();
       expect(written).toBeGreaterThan(index);
       await store.transaction((tx) => tx.delete('index', 'a'));
-      const [deleted] = await revisions();
+      const [deleted] = await readRevisions();
       expect(deleted).toBeGreaterThan(written);
       await store.transaction((tx) => tx.get('index', 'b'));
       await store.transaction((tx) => tx.delete('index', 'b'));
@@ -99,7 +99,7 @@ function describeRevisions(stores: Stores): void {
         throw new Error('no');
       });
       await expect(failing).rejects.toThrow('no');
-      expect(await revisions()).toEqual([deleted, strategy]);
+      expect(await readRevisions()).toEqual([deleted, strategy]);
     });
 
     test('that is the same before and after a list speaks for its content', async () => {
@@ -120,7 +120,7 @@ function describeRevisions(stores: Stores): void {
 }
 
 function describeArtifacts(stores: Stores): void {
-  const ref = (digit: string) => ({ name: `${digit.repeat(32)}.art`, bytes: 1, sha256: digit.repeat(64) });
+  const createRef = (digit: string) => ({ name: `${digit.repeat(32)}.art`, bytes: 1, sha256: digit.repeat(64) });
   const names = async (store: { referencedArtifacts(): Promise<ReadonlySet<string>> }) =>
     [...(await store.referencedArtifacts())].sort();
 
@@ -129,33 +129,35 @@ function describeArtifacts(stores: Stores): void {
       const dropped: string[] = [];
       const { store: first, reopen } = await stores.open({ onUnreferenced: (gone) => void dropped.push(...gone) });
       await first.transaction(async (tx) => {
-        await tx.put('run', 'a', { result: ref('1'), columns: ref('2') });
-        await tx.put('job', 'backtest:a', { result: { artifact: ref('1') } });
+        await tx.put('run', 'a', { result: createRef('1'), columns: createRef('2') });
+        await tx.put('job', 'backtest:a', { result: { artifact: createRef('1') } });
       });
       await first.transaction((tx) => tx.delete('job', 'backtest:a'));
       expect(dropped).toEqual([]);
       const store = await reopen();
-      expect(await names(store)).toEqual([ref('1').name, ref('2').name]);
-      expect([...(await store.referencedAmong([ref('2').name, ref('7').name]))]).toEqual([ref('2').name]);
-      await store.transaction((tx) => tx.put('run', 'a', { result: ref('3'), columns: ref('2') }));
-      expect(dropped).toEqual([ref('1').name]);
-      expect(await names(store)).toEqual([ref('2').name, ref('3').name]);
+      expect(await names(store)).toEqual([createRef('1').name, createRef('2').name]);
+      expect([...(await store.referencedAmong([createRef('2').name, createRef('7').name]))]).toEqual([
+        createRef('2').name,
+      ]);
+      await store.transaction((tx) => tx.put('run', 'a', { result: createRef('3'), columns: createRef('2') }));
+      expect(dropped).toEqual([createRef('1').name]);
+      expect(await names(store)).toEqual([createRef('2').name, createRef('3').name]);
       await store.transaction((tx) => tx.delete('run', 'a'));
-      expect(dropped.toSorted()).toEqual([ref('1').name, ref('2').name, ref('3').name]);
+      expect(dropped.toSorted()).toEqual([createRef('1').name, createRef('2').name, createRef('3').name]);
       expect(await names(store)).toEqual([]);
     });
 
     test('move between documents in one transaction without a report', async () => {
       const dropped: string[] = [];
       const { store } = await stores.open({ onUnreferenced: (gone) => void dropped.push(...gone) });
-      await store.transaction((tx) => tx.put('run', 'a', { result: ref('1') }));
+      await store.transaction((tx) => tx.put('run', 'a', { result: createRef('1') }));
       await store.transaction(async (tx) => {
         await tx.delete('run', 'a');
-        await tx.put('run', 'b', { result: ref('1') });
+        await tx.put('run', 'b', { result: createRef('1') });
       });
       await store.transaction(async (tx) => {
-        await tx.put('run', 'b', { result: ref('2') });
-        await tx.put('run', 'b', { result: ref('1') });
+        await tx.put('run', 'b', { result: createRef('2') });
+        await tx.put('run', 'b', { result: createRef('1') });
       });
       const failing = store.transaction(async (tx) => {
         await tx.delete('run', 'b');
@@ -163,7 +165,7 @@ function describeArtifacts(stores: Stores): void {
       });
       await expect(failing).rejects.toThrow('no');
       expect(dropped).toEqual([]);
-      expect(await names(store)).toEqual([ref('1').name]);
+      expect(await names(store)).toEqual([createRef('1').name]);
     });
   });
 }

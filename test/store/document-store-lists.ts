@@ -31,12 +31,12 @@ export function describeLists(stores: Stores): void {
         return tx.ids('index');
       });
       expect(within).toEqual(expected);
-      const listed = async (of: DocumentStore) => [
+      const listStored = async (of: DocumentStore) => [
         await of.ids('index'),
         (await of.list('index', (_, id) => id)).documents,
       ];
-      expect(await listed(store)).toEqual([expected, expected]);
-      expect(await listed(await reopen())).toEqual([expected, expected]);
+      expect(await listStored(store)).toEqual([expected, expected]);
+      expect(await listStored(await reopen())).toEqual([expected, expected]);
     });
 
     test('counts a document that its reader refuses as invalid', async () => {

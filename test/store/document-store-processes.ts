@@ -5,14 +5,14 @@ import { waitFor } from '../waiting.js';
 
 /** Tests engines that several processes open concurrently. */
 export function describeProcesses(stores: Stores): void {
-  async function pair(): Promise<readonly [DocumentEngine, DocumentEngine]> {
+  async function openPair(): Promise<readonly [DocumentEngine, DocumentEngine]> {
     const { store, beside } = await stores.open();
     return [store, await beside!()];
   }
 
   describe('stores of two processes', () => {
     test('read what the other one was acknowledged, also what they have read before', async () => {
-      const sides = await pair();
+      const sides = await openPair();
       for (let n = 0; n < 60; n++) {
         const [writer, reader] = n % 2 === 0 ? sides : sides.toReversed();
         const before = await reader!.revision('index');
@@ -29,7 +29,7 @@ export function describeProcesses(stores: Stores): void {
     });
 
     test('lose no update of each other', async () => {
-      const sides = await pair();
+      const sides = await openPair();
       await sides[0].transaction((tx) => tx.put('index', 'count', { n: 0 }));
       await Promise.all(
         Array.from({ length: 100 }, (_, i) =>
@@ -43,7 +43,7 @@ export function describeProcesses(stores: Stores): void {
     });
 
     test('hear the events of each other once, those of one in order of its commits', async () => {
-      const sides = await pair();
+      const sides = await openPair();
       const heard = sides.map((side) => {
         const ids: string[] = [];
         side.subscribe('run-stored', ({ run_id: id }) => ids.push(id));
@@ -64,7 +64,7 @@ export function describeProcesses(stores: Stores): void {
     });
 
     test('have one list of referenced artifacts', async () => {
-      const [one, other] = await pair();
+      const [one, other] = await openPair();
       const artifact = { name: `${'1'.repeat(32)}.art`, bytes: 1, sha256: '1'.repeat(64) };
       await one.transaction((tx) => tx.put('run', 'a', { result: artifact }));
       expect([...(await other.referencedArtifacts())]).toEqual([artifact.name]);
@@ -73,7 +73,7 @@ export function describeProcesses(stores: Stores): void {
     });
 
     test('are closed apart', async () => {
-      const [one, other] = await pair();
+      const [one, other] = await openPair();
       await one.close();
       await other.transaction((tx) => tx.put('index', 'a', {}));
       expect(await other.ids('index')).toEqual(['a']);

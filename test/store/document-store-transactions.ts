@@ -112,11 +112,11 @@ function describeWhole(stores: Stores): void {
         for (const other of ['a0', 'a-', 'a/b']) await tx.put('version', formatNumberedId(other, 7), {});
         await tx.put('history', formatNumberedId('a', 9), {});
       });
-      const numbers = (below: number | undefined, limit: number) => store.numbers('version', 'a', { below, limit });
-      expect(await numbers(undefined, 10)).toEqual([20_000, 3, 2, 1]);
-      expect(await numbers(undefined, 2)).toEqual([20_000, 3]);
-      expect(await numbers(3, 1)).toEqual([2]);
-      expect(await numbers(1, 5)).toEqual([]);
+      const readNumbers = (below: number | undefined, limit: number) => store.numbers('version', 'a', { below, limit });
+      expect(await readNumbers(undefined, 10)).toEqual([20_000, 3, 2, 1]);
+      expect(await readNumbers(undefined, 2)).toEqual([20_000, 3]);
+      expect(await readNumbers(3, 1)).toEqual([2]);
+      expect(await readNumbers(1, 5)).toEqual([]);
       expect(await store.numbers('version', 'b', { limit: 5 })).toEqual([]);
     });
 
@@ -143,7 +143,7 @@ function describeWhole(stores: Stores): void {
       expect(result.map(bodyOf)).toEqual(Array.from({ length: 50 }, (_, n) => ({ n })));
     });
 
-    test('that is over takes nothing more', async () => {
+    test('that is over accepts no more calls', async () => {
       const { store } = await stores.open();
       for (const fails of [false, true]) {
         let left: DocumentTransaction | undefined;

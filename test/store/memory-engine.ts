@@ -109,18 +109,18 @@ export function createMemoryEngine(): MemoryEngine {
           const written = new Set<DocumentKind>();
           const events: CommitEvent[] = [];
           let isOver = false;
-          const within = <T>(call: () => T): T => {
+          const callInTransaction = <T>(call: () => T): T => {
             if (isOver) throw new Error('the transaction is over');
             return call();
           };
           const time = formatTimestamp(now());
           try {
             const result = await change({
-              get: async (kind, id) => within(() => find(staged, kind, id)),
-              ids: async (kind) => within(() => idsIn(staged, kind)),
-              lastNumber: async (kind, owner) => within(() => lastNumberIn(staged, kind, owner)),
+              get: async (kind, id) => callInTransaction(() => find(staged, kind, id)),
+              ids: async (kind) => callInTransaction(() => idsIn(staged, kind)),
+              lastNumber: async (kind, owner) => callInTransaction(() => lastNumberIn(staged, kind, owner)),
               put: async (kind, id, body) =>
-                within(() => {
+                callInTransaction(() => {
                   if (!isDocumentId(id)) throw new Error(`not a document id: ${id.slice(0, 80)}`);
                   const text = toCanonicalJson(body);
                   const etag = createHash('sha256').update(text).digest('hex');
@@ -129,8 +129,8 @@ export function createMemoryEngine(): MemoryEngine {
                   return etag;
                 }),
               delete: async (kind, id) =>
-                within(() => staged.delete(keyOf(kind, id)) && written.add(kind) !== undefined),
-              publish: (event) => within(() => void events.push(event)),
+                callInTransaction(() => staged.delete(keyOf(kind, id)) && written.add(kind) !== undefined),
+              publish: (event) => callInTransaction(() => void events.push(event)),
             });
             commit(staged, written, events);
             return result;

@@ -30,13 +30,14 @@ test('a benchmark that lacks dates of the window is reported, one that has them 
 
 test('levels that are not comparable are reported with their types, raw ones of unknown type are not', () => {
   const whole = { names: ['RUN'], start: null, end: null };
-  const told = (terms: Partial<ComparedLevels>) => compareRuns([run], whole, { ...OTHER, ...terms }).findings;
-  expect(told({})).toEqual([]);
-  expect(told({ variant: 'raw' })).toEqual([]);
-  expect(told({ variant: 'price' })).toMatchObject([
+  const listDifferences = (terms: Partial<ComparedLevels>) =>
+    compareRuns([run], whole, { ...OTHER, ...terms }).findings;
+  expect(listDifferences({})).toEqual([]);
+  expect(listDifferences({ variant: 'raw' })).toEqual([]);
+  expect(listDifferences({ variant: 'price' })).toMatchObject([
     { code: 'RETURNS_DIFFER', path: 'ids', message: 'The levels are of different returns: RUN total, OTHER price.' },
   ]);
-  expect(told({ currency: 'EUR' })).toMatchObject([
+  expect(listDifferences({ currency: 'EUR' })).toMatchObject([
     { code: 'CURRENCIES_DIFFER', path: 'ids', message: 'The levels are in different currencies: RUN USD, OTHER EUR.' },
   ]);
 });

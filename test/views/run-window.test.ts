@@ -5,14 +5,14 @@ import { datesWithin } from '#views/run-window.js';
 test('a window without a date of the run is refused by the dates that were asked for', () => {
   const days = Int32Array.from(['2024-01-02', '2024-01-05'], parseValidDay);
   expect(datesWithin(days, { start: '2024-01-03', end: null })).toEqual({ from: 1, to: 1 });
-  const refused = (start: string | null, end: string | null, words: string) =>
+  const expectRefusal = (start: string | null, end: string | null, words: string) =>
     expect(() => datesWithin(days, { start, end })).toThrow(
       expect.objectContaining({
         code: 'NO_DATA_IN_RANGE',
         message: `The run, which is from 2024-01-02 to 2024-01-05, has no date ${words}.`,
       }),
     );
-  refused('2024-01-03', '2024-01-04', 'from 2024-01-03 to 2024-01-04');
-  refused(null, '2024-01-01', 'to 2024-01-01');
-  refused('2025-01-01', null, 'from 2025-01-01');
+  expectRefusal('2024-01-03', '2024-01-04', 'from 2024-01-03 to 2024-01-04');
+  expectRefusal(null, '2024-01-01', 'to 2024-01-01');
+  expectRefusal('2025-01-01', null, 'from 2025-01-01');
 });

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { daysToken } from '#views/series-json.js';
 
-const written = (days: Iterable<number>): string => `[${new TextDecoder().decode(daysToken(Int32Array.from(days)))}]`;
+const formatDays = (days: Iterable<number>): string =>
+  `[${new TextDecoder().decode(daysToken(Int32Array.from(days)))}]`;
 
 test('dates are written as JSON writes their texts, every day of four centuries and the ends of the years with four digits', () => {
   const from = parseValidDay('1799-12-31');
@@ -13,7 +14,7 @@ test('dates are written as JSON writes their texts, every day of four centuries 
     parseValidDay('0000-02-29'),
     parseValidDay('9999-12-31'),
   ];
-  expect(written(days)).toBe(JSON.stringify(days.map(formatDay)));
+  expect(formatDays(days)).toBe(JSON.stringify(days.map(formatDay)));
 });
 
 test('any dates in any order, none among them', () => {
@@ -21,7 +22,7 @@ test('any dates in any order, none among them', () => {
     fc.property(
       fc.array(fc.integer({ min: parseValidDay('0000-01-01'), max: parseValidDay('9999-12-31') }), { maxLength: 5 }),
       (days) => {
-        expect(written(days)).toBe(JSON.stringify(days.map(formatDay)));
+        expect(formatDays(days)).toBe(JSON.stringify(days.map(formatDay)));
       },
     ),
   );

@@ -2,7 +2,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 /** Returns a market of securities with a bar on every day. */
-export function market(names: number, days: number): MarketData {
+export function createMarket(names: number, days: number): MarketData {
   const random = createCounterRandom({ seed: 11, stream: 0 });
   const close = new Float64Array(names * days).fill(50);
   for (let at = names; at < close.length; at++) close[at] = close[at - names]! * (1 + 0.01 * random.normal());

@@ -50,8 +50,8 @@ export function kernelBits(): Record<string, string> {
   const { counts, finals, lows, drawdowns, underwater } = simulated(engine);
 
   return {
-    random: sha(panel),
-    model: sha(
+    random: formatSha(panel),
+    model: formatSha(
       model,
       Float64Array.of(
         diagnostics.intensity,
@@ -60,11 +60,11 @@ export function kernelBits(): Record<string, string> {
         diagnostics.conditionNumber,
       ),
     ),
-    eigenpairs: sha(values, vectors),
-    'eigenvalues of order 530': sha(wideValues),
-    'factor and solution': sha(factor, solved),
-    'eigenpairs by definition': sha(plainValues, plainVectors),
-    paths: sha(counts, finals, lows, drawdowns, underwater),
+    eigenpairs: formatSha(values, vectors),
+    'eigenvalues of order 530': formatSha(wideValues),
+    'factor and solution': formatSha(factor, solved),
+    'eigenpairs by definition': formatSha(plainValues, plainVectors),
+    paths: formatSha(counts, finals, lows, drawdowns, underwater),
   };
 }
 
@@ -97,7 +97,7 @@ function simulated(engine: Engine) {
   return tallies;
 }
 
-function sha(...arrays: readonly (Float64Array | Uint32Array | Int32Array)[]): string {
+function formatSha(...arrays: readonly (Float64Array | Uint32Array | Int32Array)[]): string {
   const hash = createHash('sha256');
   for (const array of arrays) hash.update(new Uint8Array(array.buffer, array.byteOffset, array.byteLength));
   return hash.digest('hex');

@@ -12,7 +12,7 @@ import type { TaskInput } from '#jobs/tasks.js';
 import type { ThreadPool } from '#jobs/compute-pool.js';
 import type { ArtifactRef } from '#store/port.js';
 import { randomPanel } from '../kernels/engines/random-matrices.js';
-import { market, namesOf } from './bits-market.js';
+import { createMarket, namesOf } from './bits-market.js';
 import { shareTileRows } from './share-tile-rows.js';
 import { writeOutputs } from './task-outputs.js';
 
@@ -32,9 +32,9 @@ afterAll(async () => {
 });
 
 const ALL_PARTS = Array.from({ length: PART_COUNT }, (_, part) => part);
-const handle = shareMarket(market(60, 200));
+const handle = shareMarket(createMarket(60, 200));
 const identifiers = namesOf(60);
-const sha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const formatSha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 describe('one, two and four workers give the same bits of', () => {
   test('stored models, estimated side by side', async () => {
@@ -44,7 +44,7 @@ describe('one, two and four workers give the same bits of', () => {
       { half_life: 40, target: 'scaled_identity' },
       { intensity: 0 },
     ] as const;
-    const estimates = async (workers: number) => {
+    const createEstimates = async (workers: number) => {
       const on = pool(workers);
       const outputs = await Promise.all(
         requests.map(
@@ -64,9 +64,9 @@ describe('one, two and four workers give the same bits of', () => {
       );
       return outputs.map(({ covariance, diagnostics }) => [covariance.sha256, diagnostics]);
     };
-    const alone = await estimates(1);
-    expect(await estimates(2)).toEqual(alone);
-    expect(await estimates(4)).toEqual(alone);
+    const alone = await createEstimates(1);
+    expect(await createEstimates(2)).toEqual(alone);
+    expect(await createEstimates(4)).toEqual(alone);
   });
 
   test.each([
@@ -123,7 +123,7 @@ describe('one, two and four workers give the same bits of', () => {
       const joined = await inParts(workers, groups);
       expect(joined).toMatchObject(rest);
       const bytes = Buffer.concat(filesOf(joined.covariance).map(written.read));
-      expect(sha(bytes)).toBe(covariance.sha256);
+      expect(formatSha(bytes)).toBe(covariance.sha256);
       expect(joined.factors?.sha256).toBe(factors?.sha256);
       const { smallest_eigenvalue: smallest, condition_number: condition } = diagnostics;
       expect(joined.diagnostics).toEqual({
@@ -156,13 +156,13 @@ describe('one, two and four workers give the same bits of', () => {
       }),
     ) as TaskInput<'estimate-risk-model'>;
     const named = await node.run({ ...task, input: portable }).output;
-    expect(sha(written.read(named.covariance))).toBe(held.covariance.sha256);
+    expect(formatSha(written.read(named.covariance))).toBe(held.covariance.sha256);
     expect(named.diagnostics).toEqual(held.diagnostics);
   });
 
   test('a model so large that free threads share its eigenvalues', { timeout: 300_000 }, async () => {
     const names = 1_503;
-    const wide = shareMarket(market(names, 101));
+    const wide = shareMarket(createMarket(names, 101));
     const estimate = async (workers: number) => {
       const request = RiskModelRequest.parse({ identifiers: namesOf(names) });
       const { covariance, diagnostics } = await pool(workers).run({

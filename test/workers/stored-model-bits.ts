@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { shareMarket } from '#domain/market/handle.js';
 import { estimateModel } from '#workers/risk/estimate-risk-model.js';
-import { market, namesOf } from './bits-market.js';
+import { createMarket, namesOf } from './bits-market.js';
 import { writeOutputs } from './task-outputs.js';
 
 const NAMES = 60;
 
 /** Returns the SHA-256 of models as a worker stores them. */
 export async function hashStoredModel(): Promise<Record<string, string>> {
-  const handle = shareMarket(market(NAMES, 200));
+  const handle = shareMarket(createMarket(NAMES, 200));
   const identifiers = namesOf(NAMES);
   const requests = {
     shape: {},

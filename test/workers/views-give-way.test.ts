@@ -13,13 +13,13 @@ import { viewRun } from '#workers/views/view-run.js';
 import { CancelledError } from '#workers/control.js';
 import { runOn } from '../domain/backtest/random-run.js';
 
-import { market } from './bits-market.js';
+import { createMarket } from './bits-market.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'give-way-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const data = market(8, 300);
-const document = (id: string, weighting: string): IndexDocument =>
+const data = createMarket(8, 300);
+const findDocument = (id: string, weighting: string): IndexDocument =>
   IndexDocument.parse({
     id,
     name: id,
@@ -28,9 +28,9 @@ const document = (id: string, weighting: string): IndexDocument =>
     rebalance: { frequency: 'quarterly' },
     pipeline: { weighting: { type: weighting } },
   });
-const own = document('OWN', 'EqualWeight');
+const own = findDocument('OWN', 'EqualWeight');
 const stored = runToColumns(runOn(openCalendars(), data, own), { contentHash: 'bits' });
-const benchmark = { indexId: 'OTHER', documents: { OTHER: document('OTHER', 'PriceWeight') } };
+const benchmark = { indexId: 'OTHER', documents: { OTHER: findDocument('OTHER', 'PriceWeight') } };
 
 interface Asked {
   /** File of the columns. */
@@ -68,7 +68,10 @@ function fresh(name: string): Asked {
 }
 
 /** Requests a view with a control that stops it at a given check. */
-async function asked(input: RunViewInput, stopAt = Infinity): Promise<{ looks: number; text: string | undefined }> {
+async function requestView(
+  input: RunViewInput,
+  stopAt = Infinity,
+): Promise<{ looks: number; text: string | undefined }> {
   let looks = 0;
   const report = (): void => {
     if (++looks > stopAt) throw new CancelledError('The task was cancelled.');
@@ -83,11 +86,11 @@ async function asked(input: RunViewInput, stopAt = Infinity): Promise<{ looks: n
 
 test.each(Object.keys(QUESTIONS))('%s stop at each of their looks, and say the same afterwards', async (name) => {
   const question = QUESTIONS[name]!;
-  const whole = await asked(question(fresh(`${name} whole`)));
+  const whole = await requestView(question(fresh(`${name} whole`)));
   expect(whole.looks).toBeGreaterThan(2);
   for (const stopAt of [0, 1, 2, whole.looks - 1]) {
     const input = question(fresh(`${name} ${stopAt}`));
-    expect((await asked(input, stopAt)).text).toBeUndefined();
-    expect((await asked(input)).text).toBe(whole.text);
+    expect((await requestView(input, stopAt)).text).toBeUndefined();
+    expect((await requestView(input)).text).toBe(whole.text);
   }
 });

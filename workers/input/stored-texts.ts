@@ -23,13 +23,13 @@ export function readStored({ path, sha256 }: HashedFile): Uint8Array<ArrayBuffer
   try {
     bytes = readFileSync(path);
   } catch (cause) {
-    throw unreadable(cause);
+    throw refuseText(cause);
   }
-  if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw unreadable();
+  if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw refuseText();
   return bytes;
 }
 
-function unreadable(cause?: unknown): Refusal {
+function refuseText(cause?: unknown): Refusal {
   return new Refusal(
     'DOCUMENT_UNREADABLE',
     'The stored run cannot be read: its file is missing or its content has changed.',

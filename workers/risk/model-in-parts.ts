@@ -74,7 +74,7 @@ export const modelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...
       rows.push(written.rows);
     }
   }
-  return { ...(await writeOutputs(outputs, { figures: joined(figures) })), rows };
+  return { ...(await writeOutputs(outputs, { figures: joinPieces(figures) })), rows };
 };
 
 /** Computes rows of the covariance. @param sums overwritten with their sums of correlations */
@@ -98,7 +98,7 @@ async function fillEigenvalues({ estimate }: OpenedModel, ends: Float64Array): P
   ends.set([smallest, largest]);
 }
 
-function joined(pieces: readonly Float64Array[]): Uint8Array<ArrayBuffer> {
+function joinPieces(pieces: readonly Float64Array[]): Uint8Array<ArrayBuffer> {
   const numbers = new Float64Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const piece of pieces) {
@@ -116,7 +116,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
   const sums = new Float64Array(assets);
   let range: EigenvalueRange | undefined;
   for (const { part, figures } of figuresIn(files, cuts)) {
-    if (figures[0] !== fingerprint) throw changed();
+    if (figures[0] !== fingerprint) throw refuseChanged();
     if (part === EIGENVALUES_PART) range = { smallest: figures[1]!, largest: figures[2]! };
     else sums.set(figures.subarray(1), cuts[part]);
   }
@@ -138,7 +138,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
 function figuresIn(files: readonly ModelFiguresFile[], cuts: Int32Array) {
   const outputs = files.map(({ path, sha256, parts }) => {
     const bytes = Uint8Array.from(readFileSync(path));
-    if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw damaged();
+    if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw refuseDamaged();
     const numbers = new Float64Array(bytes.buffer);
     let next = 0;
     return parts.map((part) => numbers.subarray(next, (next += figuresOfPart(cuts, part))));
@@ -146,8 +146,8 @@ function figuresIn(files: readonly ModelFiguresFile[], cuts: Int32Array) {
   return partPlaces(files).first.map(({ part, output, at }) => ({ part, figures: outputs[output]![at]! }));
 }
 
-const changed = (): Refusal =>
+const refuseChanged = (): Refusal =>
   new Refusal('STORE_MISMATCH', 'The data or the run changed during the estimate: estimate the model again.');
 
-const damaged = (): Refusal =>
+const refuseDamaged = (): Refusal =>
   new Refusal('DOCUMENT_UNREADABLE', 'Parts of the risk model are damaged: estimate the model again.');

@@ -45,12 +45,12 @@ function openFile(path: string): number {
   try {
     return openSync(path, 'r');
   } catch (cause) {
-    throw unreadable(cause);
+    throw refuseFile(cause);
   }
 }
 
 /** Returns the refusal for an unreadable file, which need not be missing. */
-function unreadable(cause: unknown): Refusal {
+function refuseFile(cause: unknown): Refusal {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
   const why = code === 'ENOENT' ? 'its file is missing' : `its file cannot be read (${code})`;
   return new Refusal('DOCUMENT_UNREADABLE', `The stored run cannot be read: ${why}.`, null, { cause });
@@ -99,7 +99,7 @@ function readPart(file: number, room: Uint8Array, position: number): number {
   try {
     return readSync(file, room, 0, room.length, position);
   } catch (cause) {
-    throw unreadable(cause);
+    throw refuseFile(cause);
   }
 }
 

@@ -32,8 +32,8 @@ export function readsOf(market: MarketData, calendars: Calendars, known?: KnownM
     /** A market with no more than the fields and series that were read. */
     narrowed: (of: MarketData): MarketData => ({
       ...of,
-      fields: only(of.fields, fields),
-      ...(of.series && { series: only(of.series, series) }),
+      fields: selectEntries(of.fields, fields),
+      ...(of.series && { series: selectEntries(of.series, series) }),
     }),
     used: (): readonly BundleCalendar[] =>
       [...used.values()].map(({ code, name, region, tz, coverage, sessions }) => ({
@@ -47,20 +47,20 @@ export function readsOf(market: MarketData, calendars: Calendars, known?: KnownM
   };
 }
 
-const only = <V>(of: ReadonlyMap<string, V>, names: ReadonlySet<string>): ReadonlyMap<string, V> =>
+const selectEntries = <V>(of: ReadonlyMap<string, V>, names: ReadonlySet<string>): ReadonlyMap<string, V> =>
   new Map([...of].filter(([name]) => names.has(name)));
 
 /** Returns a map that records its keys that are read; all of them where it is iterated. */
 function recording<V>(of: ReadonlyMap<string, V>, asked: Set<string>): ReadonlyMap<string, V> {
-  const all = (): void => of.forEach((_, key) => asked.add(key));
+  const readAll = (): void => of.forEach((_, key) => asked.add(key));
   return {
     size: of.size,
     get: (key: string) => (asked.add(key), of.get(key)),
     has: (key: string) => (asked.add(key), of.has(key)),
-    keys: () => (all(), of.keys()),
-    values: () => (all(), of.values()),
-    entries: () => (all(), of.entries()),
-    forEach: (visit: Parameters<typeof of.forEach>[0]) => (all(), of.forEach(visit)),
-    [Symbol.iterator]: () => (all(), of[Symbol.iterator]()),
+    keys: () => (readAll(), of.keys()),
+    values: () => (readAll(), of.values()),
+    entries: () => (readAll(), of.entries()),
+    forEach: (visit: Parameters<typeof of.forEach>[0]) => (readAll(), of.forEach(visit)),
+    [Symbol.iterator]: () => (readAll(), of[Symbol.iterator]()),
   } as ReadonlyMap<string, V>;
 }

@@ -44,9 +44,9 @@ for (const size of SIZES) {
   let run: Run | undefined;
   let columns: Uint8Array | undefined;
   let trades: TradeColumns | undefined;
-  const first = once(market);
+  const first = timeBacktest(market);
   for (let i = 0; i < REPEATS; i++) {
-    const timed = once(market);
+    const timed = timeBacktest(market);
     ({ run, columns, trades } = timed);
     best.total = Math.min(best.total, timed.total);
     best.process = Math.min(best.process, timed.process);
@@ -75,7 +75,7 @@ interface Timed {
   readonly columns: Uint8Array;
 }
 
-function once(market: MarketData): Timed {
+function timeBacktest(market: MarketData): Timed {
   const document = IndexDocument.parse({
     id: 'BENCH',
     name: 'Bench',

@@ -81,8 +81,8 @@ for (const one of CASES) {
   const market = one.market();
   const [times, plain] = [[] as number[], [] as number[]];
   for (let pair = -WARM_UP; pair < PAIRS; pair++) {
-    const before = timed(market, one, one.plain);
-    const after = timed(market, one, one.measured);
+    const before = measureTime(market, one, one.plain);
+    const after = measureTime(market, one, one.measured);
     if (pair < 0) continue;
     plain.push(before);
     times.push(after);
@@ -118,7 +118,7 @@ function addChanges(market: MarketData, { changing, float }: Changing): MarketDa
 }
 
 /** Thread time of a backtest. */
-function timed(market: MarketData, { frequency }: Case, { events = {}, treatment = {} }: Settings): number {
+function measureTime(market: MarketData, { frequency }: Case, { events = {}, treatment = {} }: Settings): number {
   const document = IndexDocument.parse({
     id: 'BENCH',
     name: 'Bench',

@@ -38,7 +38,7 @@ const columns = Int32Array.from(market.identifiers.keys());
 const daily = Array.from({ length: SESSIONS }, (_, i) => i);
 const monthly = daily.filter((session) => session >= WINDOW && session % 21 === 0);
 
-const stored = (inputs: PluginDocument['inputs'], source: string): PluginDocument => ({
+const createPlugin = (inputs: PluginDocument['inputs'], source: string): PluginDocument => ({
   name: 'Bench',
   description: null,
   kind: 'datapoint',
@@ -90,7 +90,7 @@ interface Case {
 const CASES: readonly Case[] = [
   {
     name: 'market capitalisation, each session',
-    plugin: stored(
+    plugin: createPlugin(
       { close: one('CLOSE'), shares: one('SHARES_OUTSTANDING') },
       'function compute({ close, shares }) { return close.map((price, i) => price * shares[i]); }',
     ),
@@ -100,7 +100,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'share of the high of 252 sessions, each session',
-    plugin: stored(
+    plugin: createPlugin(
       { close: one('CLOSE'), high: one(`max(CLOSE, window=${WINDOW})`) },
       'function compute({ close, high }) { return close.map((price, i) => price / high[i]); }',
     ),
@@ -110,14 +110,14 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'mean return of 252 sessions by an input, each session',
-    plugin: stored({ mean: one(`mean(RETURN, window=${WINDOW})`) }, 'const compute = ({ mean }) => mean;'),
+    plugin: createPlugin({ mean: one(`mean(RETURN, window=${WINDOW})`) }, 'const compute = ({ mean }) => mean;'),
     built: requestLatest('RETURN', { aggregate: 'mean', window: WINDOW }),
     sessions: daily,
     limit: LIMIT,
   },
   {
     name: 'the same by rows.mean, one of 21 sessions',
-    plugin: stored(
+    plugin: createPlugin(
       { r: { expression: 'RETURN', sessions: WINDOW } },
       `const compute = ({ r }) => rows.mean(r, ${WINDOW}, ${WINDOW / 2});`,
     ),
@@ -127,7 +127,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'the same by rows.mean for each security separately',
-    plugin: stored(
+    plugin: createPlugin(
       { r: { expression: 'RETURN', sessions: WINDOW } },
       `const compute = ({ r }, _, count) =>
         Array.from({ length: count }, (_, i) => rows.mean(r.subarray(i * ${WINDOW}, (i + 1) * ${WINDOW}), ${WINDOW}, ${WINDOW / 2})[0]);`,
@@ -138,7 +138,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'BETA of 252 sessions by rows, one of 21 sessions',
-    plugin: stored(
+    plugin: createPlugin(
       { r: { expression: 'RETURN', sessions: WINDOW } },
       `function compute({ r }, _, count) {
         const market = rows.mean(rows.transpose(r, ${WINDOW}), count);
@@ -151,14 +151,14 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'the mean in a loop over positions, one of 21 sessions',
-    plugin: stored({ r: { expression: 'RETURN', sessions: WINDOW } }, MEAN),
+    plugin: createPlugin({ r: { expression: 'RETURN', sessions: WINDOW } }, MEAN),
     built: requestLatest('RETURN', { aggregate: 'mean', window: WINDOW }),
     sessions: monthly,
     limit: Infinity,
   },
   {
     name: 'the same in a loop over values (for of)',
-    plugin: stored({ r: { expression: 'RETURN', sessions: WINDOW } }, MEAN_OF_ROWS),
+    plugin: createPlugin({ r: { expression: 'RETURN', sessions: WINDOW } }, MEAN_OF_ROWS),
     built: requestLatest('RETURN', { aggregate: 'mean', window: WINDOW }),
     sessions: monthly,
     limit: Infinity,
@@ -179,11 +179,11 @@ for (const { name, plugin, built, sessions, limit } of CASES) {
   for (let round = 0; round < ROUNDS; round++) {
     times.built = Math.min(
       times.built,
-      timed(() => valuesOf(built)),
+      measureTime(() => valuesOf(built)),
     );
     times.own = Math.min(
       times.own,
-      timed(() => valuesOf(own)),
+      measureTime(() => valuesOf(own)),
     );
   }
   const apart = mostApart(valuesOf(own), valuesOf(built));
@@ -205,12 +205,12 @@ let floor = Infinity;
 for (let call = 0; call < 50; call++)
   floor = Math.min(
     floor,
-    timed(() => sandbox().compute(empty, [], NAMES)),
+    measureTime(() => sandbox().compute(empty, [], NAMES)),
   );
 console.log(`an empty loop: ${((floor / rounds) * 1e6).toFixed(0)} ns a round`);
 
 /** Processor time, in milliseconds. */
-function timed(work: () => void): number {
+function measureTime(work: () => void): number {
   const begin = process.cpuUsage();
   work();
   const { user, system } = process.cpuUsage(begin);
@@ -252,7 +252,7 @@ function compareExpressions({ names, rounds, goal }: Readonly<Record<'names' | '
   const timeOf = (field: DatapointExpression): number => {
     const sections = createIndexCrossSections(terms);
     sections.at(decisions[0]!, every).numbers(field, every);
-    return timed(() => {
+    return measureTime(() => {
       for (const session of decisions) sections.at(session, every).numbers(field, every);
     });
   };

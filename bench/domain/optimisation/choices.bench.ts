@@ -40,7 +40,9 @@ for (const [type, names, maximum] of CASES) {
   const rows = [{ type: 'Cardinality', params: { maximum } }];
   const objective = { entry, params: entry.params.parse({}) };
   const problem = problemFamily(names, SESSIONS).problemOf(rows, objective, engine);
-  const results = ([undefined, undefined, 'quick', 'thorough'] as const).map((proof) => solved(() => solveWith(proof)));
+  const results = ([undefined, undefined, 'quick', 'thorough'] as const).map((proof) =>
+    measure(() => solveWith(proof)),
+  );
   function solveWith(proof: Proof | undefined) {
     const outcome = solveProblem({ solver: createSolver(engine), algebra: engine }, problem, { proof });
     if (outcome.kind !== 'solved') throw new Error(`${type}: no answer`);
@@ -100,7 +102,7 @@ function compare(peer: Exclude<typeof highs, string>, [type, names, maximum, ses
   );
 }
 
-function solved<T>(work: () => T): { readonly result: T; readonly ms: number } {
+function measure<T>(work: () => T): { readonly result: T; readonly ms: number } {
   const begin = process.cpuUsage();
   const result = work();
   const { user, system } = process.cpuUsage(begin);

@@ -56,26 +56,26 @@ const part = pairs
   .filter((_, position) => position % PARTS === PART - 1);
 const kept = new Map<string, Cost>(Object.entries(readKept()));
 
-for (const types of [['Exclude'], ['Turnover'], ['Exclude', 'Turnover']]) measured(types); // Compiles what all others run.
+for (const types of [['Exclude'], ['Turnover'], ['Exclude', 'Turnover']]) measureCost(types); // Compiles what all others run.
 const until = performance.now() + 1000 * SECONDS;
 for (const types of [...classes.map((type) => [type]), ...part]) {
   const known = kept.get(keyOf(types));
   const isWanted = known === undefined || AGAIN === 'all' || (AGAIN === 'slow' && (ratioOf(types) ?? 0) > RATIO_MAX);
   if (!isWanted) continue;
   if (performance.now() > until) break;
-  kept.set(keyOf(types), measured(types));
+  kept.set(keyOf(types), measureCost(types));
   // Compilation and garbage collection during the run are not costs of the pair.
   if (types.length > 1 && (ratioOf(types) ?? 0) > RATIO_MAX) kept.set(keyOf(types), lesser(types));
   keep();
 }
 report();
 
-function measured(types: readonly string[]): Cost {
+function measureCost(types: readonly string[]): Cost {
   return costOf(engine, family.problemOf(types.map((type) => ({ type, params: rows[type] }))), family.means);
 }
 
 function lesser(types: readonly string[]): Cost {
-  const [before, again] = [kept.get(keyOf(types))!, measured(types)];
+  const [before, again] = [kept.get(keyOf(types))!, measureCost(types)];
   return computeSolvedMs(again) < computeSolvedMs(before) ? again : before;
 }
 
@@ -106,18 +106,18 @@ function keep(): void {
   const order = new Map([...classes.map((type) => [type]), ...pairs].map((types, k) => [keyOf(types), k]));
   const lines = [...kept]
     .toSorted(([a], [b]) => (order.get(a) ?? 0) - (order.get(b) ?? 0))
-    .map(([key, cost]) => `${JSON.stringify(key)}: ${JSON.stringify(cost, rounded)}`);
+    .map(([key, cost]) => `${JSON.stringify(key)}: ${JSON.stringify(cost, roundNumber)}`);
   mkdirSync(dirname(KEPT), { recursive: true });
   writeFileSync(KEPT, `{\n${lines.join(',\n')}\n}\n`);
 }
 
-function rounded(_: string, value: unknown): unknown {
+function roundNumber(_: string, value: unknown): unknown {
   return typeof value === 'number' ? Math.round(10 * value) / 10 : value;
 }
 
 function report(): void {
   console.log(`${NAMES} names, 1260 sessions: milliseconds of processor to solve, for the frontiers, and to explain`);
-  for (const type of classes) if (kept.has(type)) console.log(`  ${type.padEnd(44)} ${line(kept.get(type)!)}`);
+  for (const type of classes) if (kept.has(type)) console.log(`  ${type.padEnd(44)} ${formatLine(kept.get(type)!)}`);
   const known = pairs.flatMap((types) => {
     const cost = kept.get(keyOf(types));
     return cost === undefined ? [] : [{ key: keyOf(types), cost, ratio: ratioOf(types) }];
@@ -126,13 +126,15 @@ function report(): void {
   console.log(
     `${known.length} of ${pairs.length} pairs, ${inState('infeasible')} without an answer, ${inState('not converged')} not converged`,
   );
-  const told = (title: string, among: readonly (typeof known)[number][]) => {
+  const printPairs = (title: string, among: readonly (typeof known)[number][]) => {
     console.log(title);
     for (const { key, cost, ratio } of among)
-      console.log(`  ${key.padEnd(44)} ${line(cost)}${ratio === undefined ? '' : `, ${ratio.toFixed(1)}x its parts`}`);
+      console.log(
+        `  ${key.padEnd(44)} ${formatLine(cost)}${ratio === undefined ? '' : `, ${ratio.toFixed(1)}x its parts`}`,
+      );
   };
   const withoutAnswer = known.filter(({ cost }) => cost.state !== 'solved');
-  if (withoutAnswer.length > 0) told('pairs without an answer, or not converged:', withoutAnswer);
+  if (withoutAnswer.length > 0) printPairs('pairs without an answer, or not converged:', withoutAnswer);
   const binding = new Set([...kept.values()].flatMap((cost) => cost.binding));
   const slack = classes.filter((type) => kept.has(type) && !binding.has(type));
   console.log(
@@ -142,13 +144,13 @@ function report(): void {
   );
   const by = (size: (each: (typeof known)[number]) => number) => known.toSorted((a, b) => size(b) - size(a));
   const solved = by(({ cost }) => computeSolvedMs(cost)).filter(({ cost }) => cost.state === 'solved');
-  told('the slowest ten that are solved:', solved.slice(0, 10));
-  told('the slowest ten to explain:', by(({ cost }) => cost.explained).slice(0, 10));
+  printPairs('the slowest ten that are solved:', solved.slice(0, 10));
+  printPairs('the slowest ten to explain:', by(({ cost }) => cost.explained).slice(0, 10));
   const slow = by(({ ratio }) => ratio ?? 0).filter(({ ratio }) => (ratio ?? 0) > RATIO_MAX);
-  told(`${slow.length} pairs above ${RATIO_MAX}x their parts`, slow);
+  printPairs(`${slow.length} pairs above ${RATIO_MAX}x their parts`, slow);
 }
 
-function line({ solve, frontier, explained, state, binding }: Cost): string {
+function formatLine({ solve, frontier, explained, state, binding }: Cost): string {
   const times = [solve, frontier, explained].map((ms) => ms.toFixed(0).padStart(6)).join(' ');
   return `${times}${state === 'solved' ? '' : `, ${state.toUpperCase()}`}${binding.length > 0 ? `, binding ${binding.join(' ')}` : ''}`;
 }

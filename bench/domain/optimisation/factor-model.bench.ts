@@ -31,9 +31,9 @@ const sizes = process.argv
   .map(Number)
   .filter((size) => size > 0);
 for (const names of sizes.length > 0 ? sizes : [2668, 5000]) {
-  const input = family(names);
+  const input = createFamily(names);
   for (const objective of OBJECTIVES) {
-    const times = Array.from({ length: ROUNDS }, () => solved(input, objective));
+    const times = Array.from({ length: ROUNDS }, () => measureSolve(input, objective));
     const sorted = times.toSorted((a, b) => a - b);
     const goal = GOALS_MS[names];
     console.log(
@@ -44,7 +44,7 @@ for (const names of sizes.length > 0 ? sizes : [2668, 5000]) {
 
 type Input = Omit<ProblemInput, 'rows' | 'objective'>;
 
-function solved(input: Input, objective: (typeof OBJECTIVES)[number]): number {
+function measureSolve(input: Input, objective: (typeof OBJECTIVES)[number]): number {
   const names = input.identifiers.length;
   const begin = process.cpuUsage();
   const rows =
@@ -68,7 +68,7 @@ function solved(input: Input, objective: (typeof OBJECTIVES)[number]): number {
 }
 
 /** Returns a market factor, eleven sectors and styles, with a skewed index. */
-function family(names: number): Input {
+function createFamily(names: number): Input {
   const random = createCounterRandom({ seed: 5, stream: 2 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
   const loadings = new Float64Array(names * FACTORS);

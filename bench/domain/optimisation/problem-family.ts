@@ -37,10 +37,10 @@ export function problemFamily(names: number, sessions: number, seed = 1): Family
   const sectorOf = identifiers.map((_, i) => i % SECTORS);
   const panel = returnsPanel(random, sectorOf, sessions);
   const returns = panel.slice();
-  const { covariance, means } = moments(panel, names);
+  const { covariance, means } = createMoments(panel, names);
   const metric = createDenseMetric(covariance, names);
-  const index = normalised(identifiers.map(() => Math.exp(1.1 * random.normal())));
-  const previous = normalised([...index].map((weight) => weight * Math.exp(0.2 * random.normal())));
+  const index = normalise(identifiers.map(() => Math.exp(1.1 * random.normal())));
+  const previous = normalise([...index].map((weight) => weight * Math.exp(0.2 * random.normal())));
   const sectors = sectorOf.map((sector) => `S${sector}`);
   const values = Float64Array.from(identifiers, () => 100 * random.uniform());
   const valueTraded = Float64Array.from(index, (weight) => 1e9 * weight * (0.5 + random.uniform()));
@@ -87,7 +87,7 @@ function returnsPanel(random: Random, sectorOf: readonly number[], sessions: num
 }
 
 /** Annualised covariance, shrunk, and means; takes them off the panel. */
-function moments(panel: Float64Array, names: number): { covariance: Float64Array; means: Float64Array } {
+function createMoments(panel: Float64Array, names: number): { covariance: Float64Array; means: Float64Array } {
   const sessions = panel.length / names;
   const means = new Float64Array(names);
   for (let e = 0; e < panel.length; e++) means[e % names]! += panel[e]! / sessions;
@@ -106,7 +106,7 @@ function moments(panel: Float64Array, names: number): { covariance: Float64Array
   return { covariance, means: means.map((mean) => 252 * mean) };
 }
 
-function normalised(raw: readonly number[]): Float64Array {
+function normalise(raw: readonly number[]): Float64Array {
   const total = raw.reduce((sum, value) => sum + value, 0);
   return Float64Array.from(raw, (value) => value / total);
 }

@@ -81,7 +81,7 @@ for (const label of sizes) {
   const terms: TailCase = { names, measure, returns, cap, short, turnover };
   const lowest = problemOf(terms);
   const problem = label.includes('l') ? problemOf({ ...terms, limit: tightLimit(lowest) }) : lowest;
-  const own = least(Array.from({ length: ROUNDS }, () => ours(problem)));
+  const own = findLeast(Array.from({ length: ROUNDS }, () => ours(problem)));
   console.log(
     `${label.padEnd(10)} ours        ${own.ms.toFixed(0).padStart(8)} ms  gap to its bound ${own.gap.toExponential(1)}${label in LIMITS_MS ? `, goal ${LIMITS_MS[label]} ms` : ''}`,
   );
@@ -177,7 +177,7 @@ function ours(problem: Problem) {
   };
 }
 
-function least(all: readonly ReturnType<typeof ours>[]): ReturnType<typeof ours> {
+function findLeast(all: readonly ReturnType<typeof ours>[]): ReturnType<typeof ours> {
   return { ...all[0]!, ms: Math.min(...all.map(({ ms }) => ms)) };
 }
 

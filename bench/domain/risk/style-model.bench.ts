@@ -28,13 +28,13 @@ const sizes = process.argv
   .filter((size) => size > 0);
 for (const names of sizes.length > 0 ? sizes : [500, 3000]) {
   const market = createStyledMarket(names);
-  const times = [timed(market), timed(market)];
+  const times = [measureTime(market), measureTime(market)];
   console.log(
     `styles, ${names} names x ${SESSIONS - 1} returns: first ${times[0]!.ms.toFixed(0)} ms, then ${times[1]!.ms.toFixed(0)} ms${names === 3000 ? `, goal ${GOAL_MS} ms` : ''}; ${times[1]!.factors} factors, mean R² ${times[1]!.rSquared.toFixed(3)}`,
   );
 }
 
-function timed(market: MarketData): { readonly ms: number; readonly factors: number; readonly rSquared: number } {
+function measureTime(market: MarketData): { readonly ms: number; readonly factors: number; readonly rSquared: number } {
   const begin = process.cpuUsage();
   const sm = alignMarket({ market, calendar: createDaysCalendar(market.dates), calendars: openCalendars() });
   const treatment = TreatmentSpec.parse({});

@@ -1,4 +1,4 @@
-import { finished, processorTime, type Done, type PythonPeer, type RunningService } from '../service.js';
+import { waitForJob, processorTime, type Done, type PythonPeer, type RunningService } from '../service.js';
 
 /** The panels that both sides read: a folder of float64 files, and the store of the service with the same values. */
 export interface SharedMarket {
@@ -52,21 +52,21 @@ export function byPeer(peer: PythonPeer, { folder, names, sessions }: SharedMark
 }
 
 export async function get<T>({ url }: RunningService, path: string): Promise<T> {
-  return checked<T>(await fetch(url + path));
+  return requireOk<T>(await fetch(url + path));
 }
 
 export async function send<T>({ url }: RunningService, method: string, path: string, body: unknown): Promise<T> {
   const headers = { 'content-type': 'application/json' };
-  return checked<T>(await fetch(url + path, { method, headers, body: JSON.stringify(body) }));
+  return requireOk<T>(await fetch(url + path, { method, headers, body: JSON.stringify(body) }));
 }
 
 /** Sends a request that makes a job and waits for its success. */
-export async function job(service: RunningService, path: string, body: unknown): Promise<void> {
+export async function runJob(service: RunningService, path: string, body: unknown): Promise<void> {
   const { job_id: id } = await send<{ readonly job_id: string }>(service, 'POST', path, body);
-  await finished(service, id);
+  await waitForJob(service, id);
 }
 
-async function checked<T>(answer: Response): Promise<T> {
+async function requireOk<T>(answer: Response): Promise<T> {
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${answer.url} answers ${answer.status}: ${text}`);
   return JSON.parse(text) as T; // The service's own answer.
@@ -106,7 +106,7 @@ export const WORKS: readonly Work[] = [
   backtestBySession('quarterly'),
   sweep(24),
   riskModel(500, 2520, 2.5),
-  frontier(500, 1260),
+  createFrontier(500, 1260),
 ];
 
 function backtest(frequency: 'quarterly' | 'monthly', limit: number, goal: Work['goal'] = {}): Work {
@@ -120,15 +120,15 @@ function backtest(frequency: 'quarterly' | 'monthly', limit: number, goal: Work[
     async prepare(service, market) {
       await defineIndex(service, market, frequency);
       await this.run(service);
-      return { work: 'backtest', costs: [COST_BPS * BPS], cap: CAP, rebalances: await rebalances(service, market) };
+      return { work: 'backtest', costs: [COST_BPS * BPS], cap: CAP, rebalances: await readRebalances(service, market) };
     },
     async vary(service, market, turn) {
       const cap = CAP - CAP_STEP * (turn + 1);
       await defineIndex(service, market, frequency, cap);
       return { cap };
     },
-    run: (service) => job(service, `/analytics/${INDEX}/backtest`, { transaction_cost_bps: COST_BPS }),
-    answer: growths,
+    run: (service) => runJob(service, `/analytics/${INDEX}/backtest`, { transaction_cost_bps: COST_BPS }),
+    answer: readGrowths,
   };
 }
 
@@ -158,7 +158,7 @@ interface Series {
 }
 
 /** Growth of the index and of the portfolio after costs, over the whole run. */
-async function growths(service: RunningService): Promise<readonly number[]> {
+async function readGrowths(service: RunningService): Promise<readonly number[]> {
   const path = `/analytics/${INDEX}/performance`;
   const { level, index_level: index } = await get<{ level: Series; index_level: Series }>(service, path);
   return [index, level].map(({ data }) => data.at(-1)! / data[0]!);
@@ -175,12 +175,12 @@ function sweep(variants: number): Work {
     needs: 'numpy',
     async prepare(service, market) {
       await defineIndex(service, market, 'quarterly');
-      await job(service, `/analytics/${INDEX}/backtest`, {});
-      const sessions = await rebalances(service, market);
+      await runJob(service, `/analytics/${INDEX}/backtest`, {});
+      const sessions = await readRebalances(service, market);
       return { work: 'sweep', costs: costs.map((bps) => bps * BPS), cap: CAP, rebalances: sessions };
     },
     run: (service) =>
-      job(service, '/analytics/sweeps', {
+      runJob(service, '/analytics/sweeps', {
         sweep_id: 'SWEEP',
         index_id: INDEX,
         grid: { '/request/transaction_cost_bps': costs },
@@ -208,7 +208,7 @@ function riskModel(names: number, sessions: number, limit: number): Work {
       body = { identifiers, start: market.dates[from], end: market.dates.at(-1) };
       return { work: 'risk_model', names_used: names, from, to: market.sessions - 1 };
     },
-    run: (service) => job(service, '/risk-models/MODEL/estimate', body),
+    run: (service) => runJob(service, '/risk-models/MODEL/estimate', body),
     async answer(service) {
       const { diagnostics } = await get<{ diagnostics: Record<string, number> }>(service, '/risk-models/MODEL');
       const { average_correlation, condition_number, smallest_eigenvalue } = diagnostics;
@@ -221,7 +221,7 @@ function riskModel(names: number, sessions: number, limit: number): Work {
  * Returns the frontier of an optimisation with an exclusion and a limit on turnover, with its sensitivities and costs
  * of rows.
  */
-function frontier(names: number, sessions: number): Work {
+function createFrontier(names: number, sessions: number): Work {
   const LIMIT = 0.05;
   const EVERY = 17;
   let body: object;
@@ -234,7 +234,7 @@ function frontier(names: number, sessions: number): Work {
       readonly points: readonly { readonly expected_return: number; readonly volatility: number }[];
     };
   };
-  const result = (service: RunningService) => get<Result>(service, `/optimise/runs/${runId}`);
+  const readResult = (service: RunningService) => get<Result>(service, `/optimise/runs/${runId}`);
   return {
     name: `frontier of 21 points, ${names} names, Exclude and Turnover`,
     ...SLOW_TURNS,
@@ -244,7 +244,7 @@ function frontier(names: number, sessions: number): Work {
     needs: 'cvxopt',
     async prepare(service, market) {
       await defineIndex(service, market, 'quarterly');
-      await job(service, `/analytics/${INDEX}/backtest`, {});
+      await runJob(service, `/analytics/${INDEX}/backtest`, {});
       const held = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
       const out = held.filter((_, i) => i % EVERY === 5);
       const constraints = [
@@ -254,7 +254,7 @@ function frontier(names: number, sessions: number): Work {
       await send(service, 'POST', '/optimise/constraint-sets', { id: 'LIMITS', name: 'Limits', constraints });
       body = { index_id: INDEX, constraint_set_id: 'LIMITS', start: market.dates[market.sessions - 1 - sessions] };
       await this.run(service);
-      const { start, end, weights, frontier: found } = await result(service);
+      const { start, end, weights, frontier: found } = await readResult(service);
       const weightOf = new Map(weights.map(({ identifier, index_weight: weight }) => [identifier, weight]));
       return {
         work: 'frontier',
@@ -269,10 +269,10 @@ function frontier(names: number, sessions: number): Work {
     },
     async run(service) {
       const { job_id: id } = await send<{ readonly job_id: string }>(service, 'POST', '/optimise/runs', body);
-      await finished(service, id);
+      await waitForJob(service, id);
       runId = id.replace('optimise:', '');
     },
-    answer: async (service) => (await result(service)).frontier.points.map(({ volatility }) => volatility),
+    answer: async (service) => (await readResult(service)).frontier.points.map(({ volatility }) => volatility),
   };
 }
 
@@ -297,7 +297,7 @@ async function defineIndex(
 }
 
 /** Sessions of the rebalances, as positions: the schedule is not what is compared. */
-async function rebalances(service: RunningService, { dates }: SharedMarket): Promise<readonly number[]> {
+async function readRebalances(service: RunningService, { dates }: SharedMarket): Promise<readonly number[]> {
   const view = await get<{ rebalances: { date: string }[] }>(service, `/analytics/${INDEX}/rebalances`);
   const row = new Map(dates.map((date, at) => [date, at]));
   return view.rebalances.map(({ date }) => row.get(date)!);

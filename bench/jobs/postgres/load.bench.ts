@@ -19,7 +19,7 @@ import { openDatabase } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
 import { startPostgresql } from '../../../test/postgresql/postgresql-server.js';
-import { job } from '../../../test/jobs/queue-port-world.js';
+import { createJob } from '../../../test/jobs/queue-port-world.js';
 import { spread } from '../../measure.js';
 import type { LoadNews, LoadOrder, Submissions, Timed } from './load-nodes.js';
 import { numberFrom, wordFrom } from '../../variables.js';
@@ -66,7 +66,7 @@ interface LoadProcess {
 }
 
 /** Resolves with the next word of a process of this type. */
-function word<T extends LoadNews['type']>(child: ChildProcess, type: T): Promise<Extract<LoadNews, { type: T }>> {
+function createWord<T extends LoadNews['type']>(child: ChildProcess, type: T): Promise<Extract<LoadNews, { type: T }>> {
   return new Promise((resolve, reject) => {
     child.once('exit', () => reject(new Error('a process of the load has ended')));
     child.on('message', (news: LoadNews) => news.type === type && resolve(news as Extract<LoadNews, { type: T }>));
@@ -82,7 +82,7 @@ const processes = await Promise.all(
     const child = fork(program, [JSON.stringify(order)]);
     const opened = { child, ended: 0 };
     child.on('message', (news: LoadNews) => news.type === 'ended' && (opened.ended = news.count));
-    await word(child, 'ready');
+    await createWord(child, 'ready');
     return opened;
   }),
 );
@@ -105,7 +105,7 @@ async function submitAll(): Promise<void> {
     fronts.map((child, first) => {
       const submissions: Submissions = { first, step: FRONTS, count: Math.ceil((count - first) / FRONTS), apartMs };
       child.send(submissions);
-      return word(child, 'submitted');
+      return createWord(child, 'submitted');
     }),
   );
 }
@@ -127,7 +127,7 @@ const [busy, steady] = await Promise.all([
 const nodesShare = (100 * (nodesMs() - nodesBefore)) / busy.wallMs;
 const reports = await Promise.all(
   processes.map(({ child }) => {
-    const message = word(child, 'report');
+    const message = createWord(child, 'report');
     child.send('report');
     return message;
   }),
@@ -171,7 +171,7 @@ async function measureParts(): Promise<void> {
   }
 
   /** Computes parts of the other node. @returns their number */
-  async function help(over: AbortSignal): Promise<number> {
+  async function computeHelp(over: AbortSignal): Promise<number> {
     const parts = partsOf('other');
     for (let helped = 0; ;) {
       parts.note(true);
@@ -186,10 +186,10 @@ async function measureParts(): Promise<void> {
   }
 
   for (const isShared of [false, true]) {
-    await queue.submit(job(isShared ? 'shared' : 'alone'));
+    await queue.submit(createJob(isShared ? 'shared' : 'alone'));
     const { lease, input } = (await queue.claim(order))!; // It was just submitted.
     const over = new AbortController();
-    const helping = isShared ? help(over.signal) : Promise.resolve(0);
+    const helping = isShared ? computeHelp(over.signal) : Promise.resolve(0);
     const before = process.cpuUsage();
     const { ms, wallMs } = await usage.during(() =>
       runParts(

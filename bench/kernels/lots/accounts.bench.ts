@@ -39,7 +39,7 @@ for (const [label, order, more, count] of [
 ] as const) {
   const accounts = Array.from({ length: count }, (_, at) => {
     const account = accountOf(order, { ...SIZE, ...more, seed: at + 1 });
-    return 'trackingLimit' in more ? limited(account) : account;
+    return 'trackingLimit' in more ? limitTrackingError(account) : account;
   });
   for (const account of accounts.slice(0, WARM_UP)) solveAccount(account, { nodes: 0 });
   const solved = accounts.map(solveTimed);
@@ -71,7 +71,7 @@ function accountOf(order: Order, terms: Parameters<typeof randomAccount>[0]): Ac
 }
 
 /** Limits the tracking error to halfway between the lowest one and that of the account without a limit. */
-function limited(program: AccountProgram): AccountProgram {
+function limitTrackingError(program: AccountProgram): AccountProgram {
   const any = { ...program, unit: new Float64Array(program.n) };
   const [free, least] = [any, { ...any, taxWeight: 1e-3, aversion: 1000 }].map((own) =>
     Math.sqrt(solveAccount(own, { nodes: 0 }).figures.variance),
@@ -97,7 +97,7 @@ function comparePeer(peer: string): void {
     const times = Array.from({ length: 5 }, () => solveTimed(account));
     const ms = times.map((own) => own.ms).toSorted((a, b) => a - b)[2]!;
     const file = join(scratch, 'account.json');
-    writeFileSync(file, JSON.stringify(account, plain));
+    writeFileSync(file, JSON.stringify(account, toPlain));
     const [peerMs, , objective, status] = runPeer(python, [SCRIPT, file, peer]).trim().split(' ');
     const difference = Math.abs(Number(objective) - times[0]!.objective).toExponential(1);
     console.log(
@@ -126,6 +126,6 @@ function convex(seed: number): AccountProgram {
   };
 }
 
-function plain(_: string, value: unknown): unknown {
+function toPlain(_: string, value: unknown): unknown {
   return ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value === Infinity ? 'inf' : value;
 }

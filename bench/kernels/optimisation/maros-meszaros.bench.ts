@@ -8,7 +8,7 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { readProblem } from '../../../test/kernels/optimisation/maros-problem.js';
 import { folderFrom, refuse, textFrom } from '../../variables.js';
 import { runPeer } from './outside-peers.js';
-import { timed } from './quadratic.js';
+import { measureTime } from './quadratic.js';
 
 /**
  * The Maros-Meszaros problems, certified to absolute residuals of 1e-9: processor time of a warm solve with its
@@ -40,7 +40,7 @@ interface Line {
 const { engine } = await openEngine('auto');
 const solver = createSolver(engine);
 const scratch = mkdtempSync(join(tmpdir(), 'maros-'));
-const lines = names.map(line);
+const lines = names.map(createLine);
 rmSync(scratch, { recursive: true });
 summary(
   'dense problems',
@@ -48,10 +48,10 @@ summary(
 );
 summary('all problems', lines);
 
-function line(name: string): Line {
+function createLine(name: string): Line {
   const { program, isDense, toFile } = readProblem(name, FOLDER);
   let values = new Float64Array(0);
-  const { ms } = timed(() =>
+  const { ms } = measureTime(() =>
     engine.scope(() => {
       const { point } = certify(program, solver.solve(program), engine);
       values = Float64Array.of(...point.x, ...toFile(point.rowMultipliers, point.boundMultipliers));

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { atLeast, readQuadratic, RIDGE, timed, type Quadratic } from './quadratic.js';
+import { atLeast, readQuadratic, RIDGE, measureTime, type Quadratic } from './quadratic.js';
 import { folderFrom } from '../../variables.js';
 
 /**
@@ -14,15 +14,15 @@ const PEERS: Readonly<Record<string, Solve>> = { quadprog: byQuadprog, highs: by
 
 const [first, ...others] = process.argv.slice(2);
 const solve = PEERS[others.at(-1)!]!; // The bench names one of them.
-if (first === 'probe') await solve(none());
+if (first === 'probe') await solve(loadSmallest());
 else {
-  const { ms, clockMs, x } = timed(await solve(readQuadratic(readFileSync(first!))));
+  const { ms, clockMs, x } = measureTime(await solve(readQuadratic(readFileSync(first!))));
   writeFileSync(others[0]!, x);
   console.log(ms, clockMs);
 }
 
 /** Returns the least programme: the package is loaded for it. */
-function none(): Quadratic {
+function loadSmallest(): Quadratic {
   const one = Float64Array.of(1);
   return { n: 1, hessian: one, linear: one, lower: one, upper: one, rows: [] };
 }

@@ -32,7 +32,7 @@ export class TooSlow extends Error {
   }
 }
 
-export function python(solver: 'cvxopt' | 'slsqp'): Peer | string {
+export function createPython(solver: 'cvxopt' | 'slsqp'): Peer | string {
   const [command, ...words] = [executable('python3'), join(SCRIPTS, 'peers.py')];
   return peerOf(command, words, [solver], computeOneSided);
 }

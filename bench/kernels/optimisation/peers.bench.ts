@@ -6,8 +6,8 @@ import { createDenseMetric, createMetricMatrix } from '#kernels/optimisation/pro
 import { sumKinks, type Kink, type Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { npmPeer, python, rPeer, scratch, type Peer } from './outside-peers.js';
-import { timed, type Answer, type Quadratic } from './quadratic.js';
+import { npmPeer, createPython, rPeer, scratch, type Peer } from './outside-peers.js';
+import { measureTime, type Answer, type Quadratic } from './quadratic.js';
 
 /** Sectors of the family. */
 const SECTORS = 11;
@@ -33,8 +33,8 @@ const { engine: native } = await openEngine('native');
 if (native.name === 'native') engines.push(native);
 
 const peers: Record<string, Peer | string> = {
-  cvxopt: python('cvxopt'),
-  'scipy SLSQP': python('slsqp'),
+  cvxopt: createPython('cvxopt'),
+  'scipy SLSQP': createPython('slsqp'),
   'R quadprog': rPeer('quadprog'),
   'npm quadprog': npmPeer('quadprog'),
   'npm highs': npmPeer('highs'),
@@ -47,7 +47,7 @@ for (const size of CASES) {
   for (const engine of engines) {
     const answer = engine.scope(() => {
       const solver = createSolver(engine);
-      return timed(() => {
+      return measureTime(() => {
         const { status, point } = solver.solve(program);
         if (status !== 'solved') throw new Error(`${size.label}: ${status}`);
         return point.x;

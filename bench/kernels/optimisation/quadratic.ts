@@ -21,7 +21,7 @@ export const RIDGE = 1e-7;
 
 /** As a file: n and m, then all arrays as doubles. */
 export function quadraticBytes({ n, hessian, linear, lower, upper, rows }: Quadratic): Buffer {
-  const bounds = (side: 'lower' | 'upper') => Float64Array.from(rows, (row) => row[side]);
+  const createBounds = (side: 'lower' | 'upper') => Float64Array.from(rows, (row) => row[side]);
   const parts = [
     Float64Array.of(n, rows.length),
     hessian,
@@ -29,8 +29,8 @@ export function quadraticBytes({ n, hessian, linear, lower, upper, rows }: Quadr
     lower,
     upper,
     ...rows.map(({ coefficients }) => coefficients),
-    bounds('lower'),
-    bounds('upper'),
+    createBounds('lower'),
+    createBounds('upper'),
   ];
   return Buffer.concat(parts.map((values) => Buffer.from(values.buffer, values.byteOffset, values.byteLength)));
 }
@@ -108,11 +108,11 @@ const WARM_MS = 400;
 const REPEATS = 15;
 
 /** Median processor time of warm runs, of all threads of this process, and the median by the clock; a slow one runs once. */
-export function timed(work: () => Float64Array): Answer {
+export function measureTime(work: () => Float64Array): Answer {
   const times: number[] = [];
   const clocks: number[] = [];
   let x: Float64Array = new Float64Array(0);
-  const once = (): number => {
+  const timeOnce = (): number => {
     const begin = process.cpuUsage();
     const began = performance.now();
     x = work();
@@ -122,11 +122,11 @@ export function timed(work: () => Float64Array): Answer {
     return times.at(-1)!;
   };
   for (let spent = 0; spent < WARM_MS;) {
-    const ms = once();
+    const ms = timeOnce();
     if (ms > REPEAT_BELOW_MS) return { ms, clockMs: clocks.at(-1)!, x };
     spent += ms;
   }
   times.length = clocks.length = 0;
-  for (let run = 0; run < REPEATS; run++) once();
+  for (let run = 0; run < REPEATS; run++) timeOnce();
   return { ms: computeMedian(times), clockMs: computeMedian(clocks), x };
 }

@@ -29,7 +29,7 @@ export function createKernelsOn(kernels: KernelExports, arena: Arena): Kernels {
 
 /** Places operands in the arena. Operands that are already there are used in place. */
 function operandsOn(arena: Arena) {
-  const nothing = (): void => {};
+  const ignoreCall = (): void => {};
   const place = (array: Float64Array): number => arena.addressOf(array) ?? arena.reserve(array.length * BYTES);
   return {
     input(array: Float64Array): number {
@@ -42,7 +42,7 @@ function operandsOn(arena: Arena) {
       const address = place(array);
       return [
         address,
-        arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing,
+        arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : ignoreCall,
       ];
     },
     /** Returns an operand the kernel adds to from zero. */
@@ -55,7 +55,7 @@ function operandsOn(arena: Arena) {
       const address = this.input(array);
       return [
         address,
-        arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing,
+        arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : ignoreCall,
       ];
     },
     /** Returns a copy of integers. */

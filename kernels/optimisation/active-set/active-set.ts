@@ -29,8 +29,8 @@ const PATIENCE = 8;
  * @param state    Start; overwritten with the final state.
  * @param iterate  [n] and multipliers; multipliers of active rows and norms are used as a start, everything is
  *                 overwritten.
- * @cost           |F|^3 / 6 for |F| free names, again where many of their states changed; an iteration |F|^2 / 6 for
- *                 each name that is held since, and m |F|; 3 to 6 of them from a cold state.
+ * @cost           |F|^3 / 6 for |F| free variables, again where many of their states changed; an iteration |F|^2 / 6 for
+ *                 each variable that is held since, and m |F|; 3 to 6 of them from a cold state.
  * @source         Kunisch & Rendl (2003), SIAM J. Optimization 14(1), 35-52; Hintermueller, Ito & Kunisch (2002), SIAM
  *                 J. Optimization 13(3).
  */

@@ -11,13 +11,13 @@ import type { Program } from '../program/program.js';
 /** Curvatures of two sets of securities: the first factored one, to which later states may return, and the last. */
 export type Curvatures = readonly [Curvature, Curvature];
 
-/** The linear equations of an equality problem: free names with the curvature among them, active rows with their gradients. */
+/** The linear equations of an equality problem: free variables with the curvature among them, active rows with their gradients. */
 export interface EqualitySystem {
   /**
-   * Factors the equations of the names and rows of the work.
-   * @param proximal  Share of the mean curvature added to that of each name.
-   * @returns         Whether the curvature is positive definite on the free names.
-   * @cost            |F|^3 / 6 for |F| free names; where they are most of those factored before, |F|^2 / 6 for each that is
+   * Factors the equations of the variables and rows of the work.
+   * @param proximal  Share of the mean curvature added to that of each variable.
+   * @returns         Whether the curvature is positive definite on the free variables.
+   * @cost            |F|^3 / 6 for |F| free variables; where they are most of those factored before, |F|^2 / 6 for each that is
    *   not free any more.
    */
   factor(state: ActiveState, iterate: Iterate, proximal: number): boolean;

@@ -16,7 +16,7 @@ export interface FactoredVariables {
   /** Returns true if the free variables of the work are almost all of the factored ones. */
   serves(): boolean;
   /**
-   * Factors the curvature on the free names of the work.
+   * Factors the curvature on the free variables of the work.
    * @returns  whether it is positive definite on them
    */
   begin(at: LagrangianCurvature): boolean;
@@ -28,7 +28,7 @@ export interface FactoredVariables {
   products(keys: readonly number[], source: ColumnSource, out: Float64Array): void;
   /**
    * Solves with the factor and the columns of the last products.
-   * @param step     Of the free names, [F]: what is asked of them, then their steps.
+   * @param step     Of the free variables, [F]: what is asked of them, then their steps.
    * @param change   Of the columns, [held + m]: how far they are from their bounds, then the steps of their multipliers.
    * @param schur    Factor of the products.
    * @param skipped  [held + m], 1 for columns that repeat others.

@@ -112,7 +112,7 @@ function flipLimits(program: Program, state: ActiveState, iterate: Iterate, work
   return flips;
 }
 
-/** Flips one name. @returns true if its state changed */
+/** Flips one variable. @returns true if its state changed */
 function flipName(
   program: Program,
   state: ActiveState,
@@ -133,7 +133,7 @@ function releaseName(state: ActiveState, i: number): boolean {
   return true;
 }
 
-/** Puts a free name that crossed a bound or a kink on the first one that it crossed. */
+/** Puts a free variable that crossed a bound or a kink on the first one that it crossed. */
 function holdName(
   { n, lower, upper, kinks }: Program,
   state: ActiveState,

@@ -58,7 +58,7 @@ export interface Certified {
   readonly isCertified: boolean;
 }
 
-const largest = ({ primal, dual, gap }: ExactResiduals): number => Math.max(primal, dual, Math.abs(gap));
+const findLargest = ({ primal, dual, gap }: ExactResiduals): number => Math.max(primal, dual, Math.abs(gap));
 
 /**
  * Improves a solution to absolute residuals of 1e-9, regardless of the size of its numbers. The equality problem of its
@@ -82,7 +82,7 @@ export function certify(program: Program, answer: ProgramAnswer, algebra: DenseA
       step = corrections.correct();
       if (correction < CORRECTIONS_MIN || step !== 'done') continue;
       const own = closed(program, state, iterate, correction - CORRECTIONS_MIN);
-      if (best === undefined || largest(own.residuals) < largest(best.residuals)) best = own;
+      if (best === undefined || findLargest(own.residuals) < findLargest(best.residuals)) best = own;
       if (best.isCertified) return best;
     }
     if (step !== 'blocked' && !flipWorst(program, state, iterate)) break;
@@ -98,10 +98,10 @@ function createHeldState({ n, lower, upper }: Program, { state, point: { x }, ro
   const held = copyState(state);
   const contact = route === 'interior-point-unpolished' ? CONTACT_UNPOLISHED : CONTACT;
   for (let i = 0; i < n; i++) {
-    const near = (bound: number) =>
+    const isTouching = (bound: number) =>
       Number.isFinite(bound) && Math.abs(x[i]! - bound) <= contact * (1 + Math.abs(bound));
-    if (near(lower[i]!)) held.names[i] = LOWER;
-    else if (near(upper[i]!)) held.names[i] = UPPER;
+    if (isTouching(lower[i]!)) held.names[i] = LOWER;
+    else if (isTouching(upper[i]!)) held.names[i] = UPPER;
     else if (contact === CONTACT_UNPOLISHED) held.names[i] = FREE;
   }
   return held;
@@ -181,5 +181,5 @@ function closed(program: Program, state: ActiveState, iterate: Iterate, attempt:
   }
   closeGap(program, point, free, attempt);
   const residuals = computeExactResiduals(program, point);
-  return { point, residuals, isCertified: largest(residuals) <= CERTIFIED_MAX };
+  return { point, residuals, isCertified: findLargest(residuals) <= CERTIFIED_MAX };
 }

@@ -84,13 +84,13 @@ function createLever(
     room() {
       let most = range[0] - values[at]!;
       let least = range[1] - values[at]!;
-      const within = (rate: number, above: number, below: number) => {
+      const narrowRange = (rate: number, above: number, below: number) => {
         const ends = [Math.max(above, 0) / rate, -Math.max(below, 0) / rate] as const;
         most = Math.min(most, Math.max(...ends));
         least = Math.max(least, Math.min(...ends));
       };
-      for (const [i, rate] of duals) within(rate, DUAL_ROOM - dual[i]!, DUAL_ROOM + dual[i]!);
-      for (const [r, rate] of rows) within(rate, PRIMAL_ROOM - over[r]!, PRIMAL_ROOM - under[r]!);
+      for (const [i, rate] of duals) narrowRange(rate, DUAL_ROOM - dual[i]!, DUAL_ROOM + dual[i]!);
+      for (const [r, rate] of rows) narrowRange(rate, PRIMAL_ROOM - over[r]!, PRIMAL_ROOM - under[r]!);
       return [most, least];
     },
     move(change) {

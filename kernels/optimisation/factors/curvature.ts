@@ -10,11 +10,11 @@ import { createSparseRows } from '../program/sparse-rows.js';
  */
 export interface Curvature {
   /**
-   * @param free      Positions of the free names, ascending; the first `count` entries count.
+   * @param free      Positions of the free variables, ascending; the first `count` entries count.
    * @param diagonal  [n], by position.
    * @param outer     [rows x count], added to H as outer'outer.
    * @returns         Whether H is positive definite to working precision.
-   * @cost            count^3 / 6 over the names that covary with any other, or count k^2 / 2 + k^3 / 6 when loadings
+   * @cost            count^3 / 6 over the variables that covary with any other, or count k^2 / 2 + k^3 / 6 when loadings
    *   make that cheaper.
    */
   factor(

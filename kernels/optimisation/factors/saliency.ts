@@ -6,9 +6,9 @@ import type { Metric } from '../program/metric.js';
  * covariance of the held variables, projected on a constant sum. The others compensate for a dropped variable
  * optimally.
  *
- * @param held     Positions of the held names, ascending, [h].
+ * @param held     Positions of the held variables, ascending, [h].
  * @param weights  [n]
- * @returns        [h]; Infinity for a single name.
+ * @returns        [h]; Infinity for a single variable.
  * @cost           h^3 / 6 + h^3 / 2.
  * @source         Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5,
  *   164-171.

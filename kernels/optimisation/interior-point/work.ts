@@ -21,7 +21,7 @@ const RADIUS_MIN = 1e-6;
 
 export interface Work {
   readonly program: Program;
-  /** Free names, [f]. */
+  /** Free variables, [f]. */
   readonly free: Int32Array;
   readonly f: number;
   /** Objective of the scaled program = objective * scale. */

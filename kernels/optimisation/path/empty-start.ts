@@ -33,11 +33,11 @@ export function isSteep({ n, metric, curvature, ridge, linear }: Program): boole
 }
 
 /**
- * Returns every name at its lower bound as the optimum of a program whose rows hold there: equalities have the value
- * that they have there, ranges reach as far, and a charge on all weights holds the best name back. On the way to the
- * program itself names come in one by one.
+ * Returns every variable at its lower bound as the optimum of a program whose rows hold there: equalities have the value
+ * that they have there, ranges reach as far, and a charge on all weights holds the best variable back. On the way to the
+ * program itself variables come in one by one.
  *
- * @returns  undefined if a name has no lower bound, or a limit on kinks or a norm takes part.
+ * @returns  undefined if a variable has no lower bound, or a limit on kinks or a norm takes part.
  * @source   Ferreau, Bock & Diehl (2008), Int. J. Robust Nonlinear Control 18(8): the cold start.
  */
 export function startEmpty(program: Program): PathStart | undefined {

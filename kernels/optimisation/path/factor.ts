@@ -8,10 +8,10 @@ import { solveBackward, solveForward } from '../factors/triangular-passes.js';
  * Rows are in an array with spare space, so that an added variable appends a row and copies nothing.
  */
 export interface PathFactor {
-  /** The free names in the order of the factor; the first `count()` entries count. */
+  /** The free variables in the order of the factor; the first `count()` entries count. */
   readonly order: Int32Array;
   count(): number;
-  /** Returns the position of a name in the order; -1 if it is not free. */
+  /** Returns the position of a variable in the order; -1 if it is not free. */
   placeOf(name: number): number;
   /** Begins with some securities; false if the curvature is not positive on them. @cost f^3 / 6 */
   begin(algebra: DenseAlgebra, names: Int32Array): boolean;
@@ -25,13 +25,13 @@ export interface PathFactor {
   backward(b: Float64Array): void;
 }
 
-/** Returns factors of a program's curvature on some free names. */
+/** Returns factors of a program's curvature on some free variables. */
 export interface PathFactors {
   /**
    * @param free  Names, ascending.
    * @returns     The factor, which belongs to the caller until the next call; undefined if the curvature is not
    *   positive on them.
-   * @cost        f^3 / 6, or f^2 for each name that came or went since the last call with the same curvature.
+   * @cost        f^3 / 6, or f^2 for each variable that came or went since the last call with the same curvature.
    */
   factorOf(program: Program, free: Int32Array): PathFactor | undefined;
 }
@@ -165,7 +165,7 @@ function createPathFactor({
   };
 }
 
-/** Writes curvature P + ridge I of a name against some others, and returns its own entry. */
+/** Writes curvature P + ridge I of a variable against some others, and returns its own entry. */
 type Entries = (name: number, others: Int32Array, count: number, out: Float64Array, at: number) => number;
 
 function curvatureEntries(metric: Metric | null, curvature: number, ridge: number): Entries {

@@ -61,11 +61,11 @@ const START_MAX = 1e-6;
 /**
  * Follows the optimum of a program while its gradient and the bounds of its rows move to those of another: between
  * the events at which one constraint joins or leaves, weights and multipliers are linear in the way gone. Where the
- * active rows leave the free names no room to move, multipliers move along what repeats until a held name or a row lets
+ * active rows leave the free variables no room to move, multipliers move along what repeats until a held variable or a row lets
  * go.
  *
  * @returns  State and iterate at the end, unpolished; undefined if the way is lost or there are norms.
- * @cost     an event f^2 (m + 2) / 2 + n f for f free names and m active rows; up to a few hundred of them between
+ * @cost     an event f^2 (m + 2) / 2 + n f for f free variables and m active rows; up to a few hundred of them between
  *   points of a frontier.
  * @source   Best (1996), An algorithm for the solution of the parametric quadratic programming problem; Ferreau, Bock &
  *   Diehl (2008), Int. J. Robust Nonlinear Control 18(8).

@@ -15,7 +15,7 @@ const ROUNDS = 12;
 const SCALE_MAX = 1e6;
 
 /**
- * Chooses a unit for each name such that the columns of curvature and rows together have a largest entry near one.
+ * Chooses a unit for each variable such that the columns of curvature and rows together have a largest entry near one.
  * Portfolios do not need this; programs with variables of different units do. Units are powers of two, so that
  * conversion does not round.
  *

@@ -11,7 +11,7 @@ export interface Reduced {
   stateToReduced(state: ActiveState): ActiveState;
 }
 
-/** Share of fixed names from which leaving them out pays for the copy. */
+/** Share of fixed variables from which leaving them out pays for the copy. */
 const SHARE_MIN = 0.1;
 
 /**

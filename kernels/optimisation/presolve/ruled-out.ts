@@ -34,12 +34,12 @@ function isOutOfReach({ n, lower, upper, rows }: Program, r: number): boolean {
     const high = coefficient > 0 ? upper[i]! : lower[i]!;
     least += coefficient * low;
     most += coefficient * high;
-    terms += Math.abs(coefficient) * (1 + Math.max(finite(low), finite(high)));
+    terms += Math.abs(coefficient) * (1 + Math.max(measureBound(low), measureBound(high)));
   }
   return isBeyond(least, rows.upper[r]!, terms) || isBeyond(-most, -rows.lower[r]!, terms);
 }
 
-function finite(bound: number): number {
+function measureBound(bound: number): number {
   return Number.isFinite(bound) ? Math.abs(bound) : 0;
 }
 

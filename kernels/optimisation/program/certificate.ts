@@ -23,7 +23,7 @@ export function isHard(kink: Kink): boolean {
  * weighted left sides (norms by their tangents, which are below them), less the weighted bounds. Positive means
  * infeasible, for any multipliers: every feasible point would make it at most zero.
  *
- * @returns  The margin; -Infinity if a name without a bound could make up for anything.
+ * @returns  The margin; -Infinity if a variable without a bound could make up for anything.
  * @cost     m n, and n^2 for each norm.
  * @source   Farkas' lemma; Boyd & Vandenberghe (2004), Convex Optimization, section 5.8.
  */

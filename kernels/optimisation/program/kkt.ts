@@ -65,17 +65,17 @@ function lagrangianGradient(program: Program, point: Point): { gradient: Float64
     if (multiplier !== 0) scale = addForce(gradient, { multiplier, force, from }, scale);
   };
   for (let i = 0; i < n; i++) scale = Math.max(scale, Math.abs(linear[i]!));
-  const away = (from: Float64Array) => point.x.map((value, i) => value - from[i]!);
+  const subtractFrom = (from: Float64Array) => point.x.map((value, i) => value - from[i]!);
   const product = new Float64Array(n);
   const forceOf = (offset: Float64Array) => {
     multiplyMetric(metric!, offset, product);
     return product;
   };
-  if (metric !== null && curvature !== 0) add(curvature, forceOf(away(centre)));
-  add(ridge, away(centre));
+  if (metric !== null && curvature !== 0) add(curvature, forceOf(subtractFrom(centre)));
+  add(ridge, subtractFrom(centre));
   for (let r = 0; r < rows.count; r++) add(point.rowMultipliers[r]!, rows.coefficients, r * n);
   norms.forEach((norm, q) => {
-    const offset = away(norm.centre);
+    const offset = subtractFrom(norm.centre);
     add(point.normMultipliers[q]!, computeNormForce(program, norm, offset, product));
   });
   return { gradient, scale };
@@ -181,11 +181,11 @@ function multiplierFaults(program: Program, point: Point): number {
       bound: rows.lower[r]!,
       penalty: rows.penalty[r]!,
     });
-    worst = Math.max(worst, Math.max(upper, lower) * largest(rows.coefficients, r * n, n));
+    worst = Math.max(worst, Math.max(upper, lower) * findLargest(rows.coefficients, r * n, n));
   }
   kinks.forEach((kink, k) => {
     const multiplier = kinkMultipliers[k]!;
-    const strength = Math.max(largest(kink.left, 0, n), largest(kink.right, 0, n));
+    const strength = Math.max(findLargest(kink.left, 0, n), findLargest(kink.right, 0, n));
     if (kink.limit === null) worst = Math.max(worst, Math.abs(multiplier - 1) * strength);
     else
       worst = Math.max(
@@ -200,7 +200,7 @@ function multiplierFaults(program: Program, point: Point): number {
     const force = computeNormForce(program, norm, offset, new Float64Array(n));
     const length = Math.sqrt(Math.max(valueOf(force, 0, offset), 0));
     const fault = side({ multiplier: normMultipliers[q]!, excess: length - radius, bound: radius, penalty: Infinity });
-    worst = Math.max(worst, fault * largest(force, 0, n));
+    worst = Math.max(worst, fault * findLargest(force, 0, n));
   });
   return worst;
 }
@@ -228,7 +228,7 @@ function valueOf(coefficients: Float64Array, from: number, x: Float64Array): num
   return total;
 }
 
-function largest(values: Float64Array, from: number, count: number): number {
+function findLargest(values: Float64Array, from: number, count: number): number {
   let found = 0;
   for (let i = from; i < from + count; i++) found = Math.max(found, Math.abs(values[i]!));
   return found;

@@ -38,7 +38,7 @@ export function createFactorMetric(loadings: Float64Array, specific: Float64Arra
 /**
  * out = P x.
  *
- * @cost    n^2 less the rows of names where x is zero, or the entries of a sparse matrix, or 2 n k for loadings.
+ * @cost    n^2 less the rows of variables where x is zero, or the entries of a sparse matrix, or 2 n k for loadings.
  * @source  Definition; for loadings L (L'x) + D x.
  */
 export function multiplyMetric(metric: Metric, x: Float64Array, out: Float64Array): void {

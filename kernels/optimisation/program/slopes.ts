@@ -30,16 +30,16 @@ export function computeLagrangianSlopes(
   const add = (multiplier: number, values: Float64Array, from = 0) => {
     if (multiplier !== 0) for (let i = 0; i < n; i++) left[i]! += multiplier * values[from + i]!;
   };
-  const away = (from: Float64Array) => {
+  const setOffset = (from: Float64Array) => {
     for (let i = 0; i < n; i++) offset[i] = x[i]! - from[i]!;
   };
-  away(centre);
+  setOffset(centre);
   if (metric !== null) multiplyMetric(metric, offset, product);
   add(curvature, product);
   add(ridge, offset);
   for (let r = 0; r < rows.count; r++) add(rowMultipliers[r]!, rows.coefficients, r * n);
   norms.forEach((norm, q) => {
-    away(norm.centre);
+    setOffset(norm.centre);
     add(normMultipliers[q]!, computeNormForce(program, norm, offset, product));
   });
   const right = left.slice();

@@ -14,8 +14,8 @@ const RATE_MIN = 1e-12;
  * @param program  Without a row for the gain, kinks or norms.
  * @param corner   Point and state of the largest gain.
  * @param gain     [n]
- * @returns        undefined if the rows that hold do not decide the free names, or leave the gain at another point.
- * @cost           f^3 / 3 + m n for f free names
+ * @returns        undefined if the rows that hold do not decide the free variables, or leave the gain at another point.
+ * @cost           f^3 / 3 + m n for f free variables
  * @source         Best (2010), Portfolio Optimization, chapter 5: the parametric solution at a corner.
  */
 export function computeCornerSlope(

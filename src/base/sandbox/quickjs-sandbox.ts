@@ -66,7 +66,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
   const bare = takeSnapshot(interpreter);
 
   /** Runs work with a maximum number of steps. @throws SandboxError, also for traps of the interpreter */
-  const bounded = <T>(limit: number, work: () => T): T => {
+  const runBounded = <T>(limit: number, work: () => T): T => {
     steps.value = limit;
     try {
       return work();
@@ -84,7 +84,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
     keys.set(program, key);
     const known = ready.get(key);
     ready.delete(key);
-    const result = known ?? bounded(Math.min(READING_MAX, limits.steps), () => read(program));
+    const result = known ?? runBounded(Math.min(READING_MAX, limits.steps), () => read(program));
     ready.set(key, result);
     if (ready.size > READY_MAX) ready.delete(ready.keys().next().value!);
     return result;
@@ -113,7 +113,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
       const cells = inputs.reduce((sum, input) => sum + input.length, count);
       if (cells * 8 > limits.memory)
         throw new SandboxError('memory', `is given ${cells * 8} bytes; at most ${limits.memory} fit`);
-      return bounded(limits.steps, () => {
+      return runBounded(limits.steps, () => {
         restore(interpreter, snapshot);
         const at = module._malloc(Math.max(8, cells * 8));
         let from = at / 8 + count;

@@ -8,11 +8,11 @@ const LENGTH_MAX = 60;
  */
 export function findNearestName(written: string, candidates: Iterable<string>): string | undefined {
   if (written.length > LENGTH_MAX) return undefined;
-  const word = plain(written);
+  const word = simplify(written);
   let best: string | undefined;
   let fewest = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
-    const name = plain(candidate);
+    const name = simplify(candidate);
     if (Math.abs(name.length - word.length) > 2) continue;
     const edits = editDistance(word, name);
     if (edits >= fewest || edits > (name.length <= 4 ? 1 : 2) || edits >= word.length) continue;
@@ -31,11 +31,11 @@ const ABBREVIATION_MIN = 3;
 function findAbbreviation(written: string, candidates: Iterable<string>): string | undefined {
   const words = wordsOf(written);
   if (words.length < 2) return undefined;
-  const alike = (a: string, b: string | undefined): boolean =>
+  const isSimilar = (a: string, b: string | undefined): boolean =>
     b !== undefined && Math.min(a.length, b.length) >= ABBREVIATION_MIN && (a.startsWith(b) || b.startsWith(a));
   for (const candidate of candidates) {
     const others = wordsOf(candidate);
-    if (others.length === words.length && words.every((word, i) => alike(word, others[i]))) return candidate;
+    if (others.length === words.length && words.every((word, i) => isSimilar(word, others[i]))) return candidate;
   }
   return undefined;
 }
@@ -57,7 +57,7 @@ export function didYouMean(written: string, candidates: Iterable<string>): strin
   return name === undefined ? '' : ` Did you mean ${name}?`;
 }
 
-const plain = (name: string) => name.toLowerCase().replace(/[\s_-]/g, '');
+const simplify = (name: string) => name.toLowerCase().replace(/[\s_-]/g, '');
 
 /**
  * Counts the insertions, deletions, replacements and swaps of neighbours that convert one word into another.

@@ -3,7 +3,7 @@ import { openNativeEngine } from '#kernels/engines/native.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { readCommandLine, type Grammar } from '../command-line.js';
 import { runWithService, CONNECTION_HELP, EXIT } from '../connection.js';
-import { right, screenOf, step, table, whole, type Cell, type Screen, type Step } from '../terminal.js';
+import { right, screenOf, step, table, formatWhole, type Cell, type Screen, type Step } from '../terminal.js';
 import { runWithTemporaryHome } from '../temporary-home.js';
 import { UsageError } from '../usage-error.js';
 import { engineVersion } from '../version.js';
@@ -136,7 +136,7 @@ function tableReporter(screen: Screen): Reporter {
       progress: ({ progress, message }) => line?.progress(progress, message),
       end: (timing) => line?.done(workLine(timing)),
     },
-    end: () => screen.write(`\n  ${whole(peakMebibytes())} MiB peak memory\n`),
+    end: () => screen.write(`\n  ${formatWhole(peakMebibytes())} MiB peak memory\n`),
   };
 }
 
@@ -165,5 +165,5 @@ function kernelRow(
 
 function workLine({ size, seconds, rate, unit }: WorkTiming): string {
   const time = seconds < 1 ? `${(1000 * seconds).toFixed(1)} ms` : `${seconds.toFixed(2)} s`;
-  return `${time} for ${size}${rate === null ? '' : `: ${whole(rate)} ${unit}`}`;
+  return `${time} for ${size}${rate === null ? '' : `: ${formatWhole(rate)} ${unit}`}`;
 }

@@ -1,5 +1,5 @@
 import type { AnyJob, DivisorClient, IndexDocumentBody, JobStatus } from '#clients/typescript/divisor.js';
-import { whole } from '../terminal.js';
+import { formatWhole } from '../terminal.js';
 
 /** One piece of the service's work, requested as a client does. */
 export interface WorkTiming {
@@ -76,7 +76,7 @@ export async function benchGeneratedWork(
   await timed(
     'factsheet',
     () => job(client.call('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id: definition.id } })),
-    ({ bytes }) => ({ size: `${whole(bytes)} bytes` }),
+    ({ bytes }) => ({ size: `${formatWhole(bytes)} bytes` }),
   );
 }
 

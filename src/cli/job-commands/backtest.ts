@@ -1,7 +1,7 @@
 import type { BacktestRequest, BacktestRunResult, IndexDocumentBody } from '#clients/typescript/divisor.js';
 import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { table, whole } from '../terminal.js';
+import { table, formatWhole } from '../terminal.js';
 import { AS_KNOWN, asKnown, BENCHMARK, JOB_FLAGS, jobQuery, figure } from './fields.js';
 
 export const backtest: JobCommand<BacktestRunResult> = {
@@ -50,6 +50,6 @@ export const backtest: JobCommand<BacktestRunResult> = {
   show: ({ metrics, total_costs }) =>
     table([
       ...Object.entries(metrics).map(([name, value]) => [name, figure(name, value)]),
-      ['total_costs', whole(total_costs)],
+      ['total_costs', formatWhole(total_costs)],
     ]),
 };

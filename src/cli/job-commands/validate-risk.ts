@@ -1,6 +1,6 @@
 import type { RiskValidationJobStatus } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
-import { decimal, percent, right, table, whole } from '../terminal.js';
+import { decimal, percent, right, table, formatWhole } from '../terminal.js';
 import { JOB_FLAGS, jobQuery } from './fields.js';
 
 type Validation = NonNullable<RiskValidationJobStatus['result']>;
@@ -41,12 +41,12 @@ export const validateRisk: JobCommand<Validation> = {
     }),
   }),
   show: ({ model_id, settings, sessions, horizon, start, end, forecasts, skipped, families }) =>
-    `${model_id} (${settings.estimator}), ${whole(forecasts)} forecasts of ${whole(horizon)} sessions on ${whole(sessions)} returns, ${start} to ${end}${skipped > 0 ? `, ${whole(skipped)} days skipped` : ''}\n${table(
+    `${model_id} (${settings.estimator}), ${formatWhole(forecasts)} forecasts of ${formatWhole(horizon)} sessions on ${formatWhole(sessions)} returns, ${start} to ${end}${skipped > 0 ? `, ${formatWhole(skipped)} days skipped` : ''}\n${table(
       [
         ['family', right('portfolios'), right('bias'), right('in band'), right('qlike')],
         ...families.map(({ family, portfolios, bias, share_in_band, qlike }) => [
           family,
-          right(whole(portfolios)),
+          right(formatWhole(portfolios)),
           right(decimal(bias)),
           right(percent(share_in_band)),
           right(decimal(qlike)),

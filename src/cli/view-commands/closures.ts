@@ -54,15 +54,15 @@ export const recordClosures = viewCommand({
   columns: ['index_id', 'moved', 'to', 'published', 'unpublished', 'stale'],
   notices: ({ dry_run: isDry, version, effect }) => [
     isDry ? 'Nothing was stored.' : `Stored as version ${version}.`,
-    ...listed('Sessions lost', effect.removed),
-    ...listed('Sessions added', effect.added),
-    ...listed('Other hours', effect.hours),
+    ...formatDates('Sessions lost', effect.removed),
+    ...formatDates('Sessions added', effect.added),
+    ...formatDates('Other hours', effect.hours),
     ...effect.schedules.flatMap(({ schedule_id: id, ended, missing }) => [
-      ...listed(`Days of ${id} that end`, ended),
-      ...listed(`Days of ${id} to backfill`, missing),
+      ...formatDates(`Days of ${id} that end`, ended),
+      ...formatDates(`Days of ${id} to backfill`, missing),
     ]),
   ],
 });
 
-const listed = (what: string, dates: readonly string[]): string[] =>
+const formatDates = (what: string, dates: readonly string[]): string[] =>
   dates.length === 0 ? [] : [`${what}: ${dates.join(', ')}.`];

@@ -162,26 +162,10 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
     const { body } = await send(operation, request, 'text/event-stream');
     const decoder = new TextDecoder();
     let rest = '';
-    for await (const part of bytesOf(body!, request.signal)) {
+    for await (const part of bytesOf(body!, { url, signal: request.signal })) {
       const blocks = (rest + decoder.decode(part, { stream: true })).split('\n\n');
       rest = blocks.pop()!; // a split text has at least one part
       yield* blocks.map(eventOf);
-    }
-  }
-
-  /** Yields the bytes of a body; a successful GET has one. */
-  async function* bytesOf(
-    body: ReadableStream<Uint8Array>,
-    signal: AbortSignal | undefined,
-  ): AsyncGenerator<Uint8Array> {
-    const reader = body.getReader();
-    try {
-      for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
-    } catch (cause) {
-      signal?.throwIfAborted();
-      throw new UnreachableError(`The connection to ${url} was lost.`, { cause });
-    } finally {
-      reader.cancel().catch(() => undefined);
     }
   }
 
@@ -226,7 +210,7 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
       new Uint8Array(await (await send(operation, (request[0] ?? {}) as LooseRequest, type)).arrayBuffer()),
     async stream(operation, type, ...[request = {}]) {
       const { headers, body } = await send(operation, request as LooseRequest, type);
-      return { headers, bytes: bytesOf(body!, (request as LooseRequest).signal) }; // a success of these operations has a body
+      return { headers, bytes: bytesOf(body!, { url, signal: (request as LooseRequest).signal }) }; // a success of these operations has a body
     },
     upload: async (operation, type, bytes, request) => {
       const response = await send(
@@ -275,6 +259,22 @@ function pathOf(template: string, { params = {}, query = {} }: LooseRequest): st
       .flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)])),
   ).toString();
   return search === '' ? path : `${path}?${search}`;
+}
+
+/** Yields the bytes of a body; a successful GET has one. */
+async function* bytesOf(
+  body: ReadableStream<Uint8Array>,
+  { url, signal }: { readonly url: string; readonly signal: AbortSignal | undefined },
+): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw new UnreachableError(`The connection to ${url} was lost.`, { cause });
+  } finally {
+    reader.cancel().catch(() => undefined);
+  }
 }
 
 async function contentOf(response: Response): Promise<unknown> {

@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { OnRefusal } from '../state/actions.js';
 import { useAsking } from '../state/refusals.js';
 import { Button, type ButtonProps } from './button.js';
+import { rescueFocus } from './focus.js';
 import { Problem } from './problem.js';
 import './action-button.css';
 
@@ -19,9 +20,7 @@ export function ActionButton({ act, about = '', ...button }: ActionButtonProps) 
   useEffect(
     () => () => {
       if (pressed.current === null || document.activeElement !== pressed.current) return;
-      setTimeout(() => {
-        if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true });
-      });
+      setTimeout(rescueFocus);
     },
     [],
   );

@@ -9,6 +9,7 @@ import type { JsonObject } from '../words/paths.js';
 import { Button } from './button.js';
 import { Conflict, type Clash } from './conflict/conflict.js';
 import { Confirm } from './confirm.js';
+import { isFocusLost, rescueFocus } from './focus.js';
 import { MayNot } from './may-not.js';
 import { NoteInput } from './note-input.js';
 import { Page } from './page.js';
@@ -78,6 +79,13 @@ export function Editor(props: EditorProps) {
   const isStored = opened.etag !== null;
   const isWrong = edited.findings.some(({ severity }) => severity === 'error');
   const report = (isSaved: boolean, document: JsonObject) => isSaved && props.onSaved(document);
+  const canSave = !isWrong && (!isStored || edited.isChanged) && isReady(edited.document);
+  // The pressed button is disabled until the next change, which takes its focus.
+  const isPressed = useRef(false);
+  useLayoutEffect(() => {
+    if (isPressed.current && !canSave) rescueFocus();
+    isPressed.current &&= canSave;
+  }, [canSave]);
   return (
     <Page
       title={title}
@@ -90,8 +98,11 @@ export function Editor(props: EditorProps) {
             {hasNote && <NoteInput value={edited.note} onChange={edited.setNote} />}
             <Button
               kind="main"
-              disabled={isWrong || (isStored && !edited.isChanged) || !isReady(edited.document)}
-              onClick={() => void edited.save().then((isSaved) => report(isSaved, edited.document))}
+              disabled={!canSave}
+              onClick={() => {
+                isPressed.current = true;
+                void edited.save().then((isSaved) => report(isSaved, edited.document));
+              }}
             >
               Save
             </Button>
@@ -121,8 +132,7 @@ export function Editor(props: EditorProps) {
 function Refused({ trouble }: { readonly trouble: Trouble }) {
   const own = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
-    const active = document.activeElement;
-    if (active === null || active === document.body || active.matches(':disabled')) own.current?.focus();
+    if (isFocusLost()) own.current?.focus();
   }, [trouble]);
   return (
     <div ref={own} tabIndex={-1}>

@@ -1,6 +1,8 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import { isMissing, plainMessage } from '../words/findings.js';
+import { findingField, focusField } from '../state/finding-fields.js';
 import { Badge } from './badge.js';
+import { Button } from './button.js';
 import './findings.css';
 
 const KINDS = { error: 'bad', warning: 'warning', info: 'info' } as const;
@@ -42,12 +44,36 @@ function FindingList({ findings, addressOf, isOpenForm = false }: Omit<FindingsP
             <Badge kind={KINDS[finding.severity]}>{finding.severity}</Badge>
           )}
           <div>
-            {plainMessage(finding)}
+            <FindingText finding={finding} hasAddress={addressOf?.(finding.path) != null} />
             <FindingDetails finding={finding} address={addressOf?.(finding.path) ?? null} />
           </div>
         </li>
       ))}
     </ul>
+  );
+}
+
+interface FindingTextProps {
+  readonly finding: Finding;
+  /** True if an address of its form is shown. */
+  readonly hasAddress?: boolean;
+}
+
+/** Renders the message of a finding with the label of its field, and a link to the field if the page has it. */
+export function FindingText({ finding, hasAddress = false }: FindingTextProps) {
+  const field = findingField(finding);
+  return (
+    <>
+      {plainMessage(finding, field)}
+      {field !== undefined && !hasAddress && (
+        <>
+          {' '}
+          <Button kind="bare" onClick={() => focusField(field)}>
+            Go to {field.label}
+          </Button>
+        </>
+      )}
+    </>
   );
 }
 

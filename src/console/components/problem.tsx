@@ -4,7 +4,7 @@ import type { Trouble } from '../state/service.js';
 import { approvalAddress } from '../words/addresses.js';
 import { Banner } from './banner.js';
 import { Button } from './button.js';
-import { Findings } from './findings.js';
+import { Findings, FindingText } from './findings.js';
 
 interface ProblemProps {
   readonly trouble: Trouble;
@@ -19,12 +19,24 @@ export function Problem({ trouble, onRetry }: ProblemProps) {
   if (trouble.code === 'APPROVAL_REQUIRED') return <Awaited trouble={trouble} />;
   const { message, code, findings, requestId } = trouble;
   const store = trouble.code === 'STORE_MISMATCH' ? storeOf(trouble.detail) : null;
-  const own = findings.length === 1 && findings[0]!.message === message ? [] : findings;
-  const path = findings.length === 1 && own.length === 0 ? findings[0]!.path : '';
+  const [first] = findings;
+  const only = findings.length === 1 && first?.message === message ? first : undefined;
+  const own = only === undefined ? findings : [];
+  const path = only?.path ?? '';
   return (
     <Banner
       kind={store === null ? 'bad' : 'warning'}
-      title={store === null ? message : `These figures read the data store ${store}, on which the run was made.`}
+      title={
+        store === null ? (
+          only === undefined ? (
+            message
+          ) : (
+            <FindingText finding={only} />
+          )
+        ) : (
+          `These figures read the data store ${store}, on which the run was made.`
+        )
+      }
       action={store === null ? onRetry && <Button onClick={onRetry}>Try again</Button> : <Serve store={store} />}
     >
       {store !== null && <p>{message}</p>}

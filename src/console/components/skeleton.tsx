@@ -18,6 +18,13 @@ export const FiguresSkeleton = () => (
   </div>
 );
 
+/** Renders the outline of a value in a cell or next to its name. */
+export const ValueSkeleton = () => (
+  <span class="skeleton skeleton-value">
+    <span class="unseen">loading</span>
+  </span>
+);
+
 /** Renders the outline of a few rows. */
 export const RowsSkeleton = () => (
   <div class="skeleton-rows" aria-hidden="true">

@@ -1,5 +1,5 @@
 import type { ComponentChildren, ComponentType } from 'preact';
-import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
+import { useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Banner } from '../components/banner.js';
 import { Button } from '../components/button.js';
 import { GuideLinks } from '../components/guide-link.js';
@@ -192,11 +192,10 @@ function CurrentPage({ path }: { readonly path: string }) {
       isWanted = false;
     };
   }, [path, loaded?.trouble != null && loaded.world !== world.value]);
-  // A keyboard user who follows a link continues in the page it led to, at its beginning unless the page chose a place.
-  useEffect(() => {
+  // A keyboard user who follows a link continues in the page it led to. Effects of the page run later and may choose a place.
+  useLayoutEffect(() => {
     if (loaded === null) return;
-    const main = document.getElementById('main');
-    if (!isFirst.current && main?.contains(document.activeElement) !== true) main?.focus({ preventScroll: true });
+    if (!isFirst.current) document.getElementById('main')?.focus({ preventScroll: true });
     isFirst.current = false;
   }, [loaded?.found.page]);
   if (found === undefined)

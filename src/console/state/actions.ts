@@ -3,6 +3,7 @@ import { notifyChange } from './resource.js';
 import { forgetJob, noteJob } from './live.js';
 import { service, troubleOf, type Trouble } from './service.js';
 import { approvalAddress } from '../words/addresses.js';
+import { plainMessage } from '../words/findings.js';
 import { say } from './toasts.js';
 
 /** Receives the reason why a request was refused. */
@@ -13,7 +14,7 @@ function sayRefused({ message, findings: [first], code, detail }: Trouble): void
   if (code === 'APPROVAL_REQUIRED') {
     const { approval_id: id } = detail as { readonly approval_id: number };
     say('info', message, { address: approvalAddress(id), text: `Approval ${id}` });
-  } else say('bad', first === undefined || first.path === '' ? message : `${message} (${first.path})`);
+  } else say('bad', plainMessage({ path: first?.path ?? '', message }));
 }
 
 /** Performs an action, and shows the message of the service if it is refused. @returns undefined if it was refused */

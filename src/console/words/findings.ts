@@ -1,5 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import { pathWords } from './labels.js';
+import { isUnsaid, pathWords } from './labels.js';
 
 /** Returns true if a finding reports a missing value, which is not a mistake before the field was edited. */
 export const isMissing = ({ code }: Pick<Finding, 'code'>): boolean =>
@@ -74,10 +74,20 @@ const isOfDocument = /^[a-z_]+(?:\.[a-z_]+|\[\d+\])*$/;
 /**
  * Message of a finding in a list: words replace the path at its beginning. `pipeline.weighting.cap is 1.5` reads
  * `Weighting, Cap is 1.5`.
+ * @param field that shows the finding; its label replaces its member
  */
-export function plainMessage({ message, path }: Pick<Finding, 'message' | 'path'>): string {
-  if (!isOfDocument.test(path) || !message.startsWith(`${path} `)) return message;
+export function plainMessage(
+  { message, path }: Pick<Finding, 'message' | 'path'>,
+  field?: { readonly member: string; readonly label: string },
+): string {
+  if (!isOfDocument.test(path) || !message.startsWith(`${path} `))
+    return field === undefined ? message : messageAt({ message, path }, field.member, field.label);
   const steps = path.split(/[.[\]]+/).filter(Boolean);
   const named = steps.map((step) => (/^\d+$/.test(step) ? Number(step) : step));
-  return pathWords(named, undefined) + message.slice(path.length);
+  const at = field === undefined ? -1 : named.lastIndexOf(field.member);
+  if (field === undefined || at < 0) return pathWords(named, undefined) + message.slice(path.length);
+  const parts = [named.slice(0, at), named.slice(at + 1)].map((part) =>
+    part.every(isUnsaid) ? [] : [pathWords(part, undefined)],
+  );
+  return [...parts[0]!, field.label, ...parts[1]!].join(', ') + message.slice(path.length); // There are two.
 }

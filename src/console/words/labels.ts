@@ -9,6 +9,9 @@ export function labelOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** Returns true for a step of a path that has no words. */
+export const isUnsaid = (step: string | number): boolean => step === 'pipeline' || step === 'params';
+
 /**
  * Formats a path: `Selection, top-n, Count` for `pipeline.selection[1].params.count`. Rows without a name are counted
  * from 1.
@@ -16,7 +19,7 @@ export function labelOf(name: string): string {
  */
 export function pathWords(path: Path, document: JsonObject | undefined): string {
   const steps = path.flatMap((step, at) => {
-    if (step === 'pipeline' || step === 'params') return [];
+    if (isUnsaid(step)) return [];
     if (typeof step === 'string') return [labelOf(step)];
     const item = valueAt(document, path.slice(0, at + 1));
     return [isObject(item) ? String(item['id'] ?? item['type'] ?? step + 1) : String(step + 1)];

@@ -5,7 +5,7 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { BenchmarkName, BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 
 /** Returns an optional field with its default; a strategy may have another value. */
-const given = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.defaultValue });
+const createGiven = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.defaultValue });
 const terms = BacktestFields.shape;
 
 /** Missing fields have the values of the strategy; for an index, the defaults. */
@@ -15,13 +15,13 @@ export const BacktestRequest = defineObject(() => ({
     .nullable()
     .optional()
     .meta({
-      ...given(terms.benchmark),
+      ...createGiven(terms.benchmark),
       description: `${terms.benchmark.description} Identifier (for example \`identifier:SPX\`), or an object that names another column than CLOSE.`,
     }),
-  start: terms.start.unwrap().optional().meta(given(terms.start)),
-  end: terms.end.unwrap().optional().meta(given(terms.end)),
-  initial_capital: terms.initial_capital.unwrap().optional().meta(given(terms.initial_capital)),
-  transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(given(terms.transaction_cost_bps)),
+  start: terms.start.unwrap().optional().meta(createGiven(terms.start)),
+  end: terms.end.unwrap().optional().meta(createGiven(terms.end)),
+  initial_capital: terms.initial_capital.unwrap().optional().meta(createGiven(terms.initial_capital)),
+  transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(createGiven(terms.transaction_cost_bps)),
   as_known_on: AsKnownOn,
   as_known: terms.as_known,
   store_id: terms.store_id,

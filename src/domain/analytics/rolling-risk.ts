@@ -76,13 +76,13 @@ function emptyRisk(from: number, count: number): RollingRisk {
 
 /** @param covariance of run, index and their difference, [3 x 3] */
 function measure(risk: RollingRisk, k: number, covariance: Float64Array, periods: number): void {
-  const annual = (variance: number): number => Math.sqrt(Math.max(0, variance) * periods);
+  const annualise = (variance: number): number => Math.sqrt(Math.max(0, variance) * periods);
   const own = covariance[0]!;
   const both = covariance[1]!;
   const other = covariance[SERIES + 1]!;
-  risk.volatility[k] = annual(own);
-  risk.indexVolatility[k] = annual(other);
-  risk.trackingError[k] = annual(covariance[2 * SERIES + 2]!);
+  risk.volatility[k] = annualise(own);
+  risk.indexVolatility[k] = annualise(other);
+  risk.trackingError[k] = annualise(covariance[2 * SERIES + 2]!);
   risk.beta[k] = other < STILL ? 0 : both / other;
   risk.correlation[k] = own < STILL || other < STILL ? 0 : Math.min(1, Math.max(-1, both / Math.sqrt(own * other)));
 }

@@ -59,18 +59,18 @@ export function computeTrackingForecast(
   const observations = active.length;
   if (observations < 2) return null;
   const year = Math.sqrt(estimatePeriodsPerYear(level.days));
-  const annual = (of: Float64Array): number => computeDeviation(of) * year;
+  const annualise = (of: Float64Array): number => computeDeviation(of) * year;
   const half = Math.sqrt(2 / observations);
   return {
     forecast: Math.sqrt(forecasts.reduce((sum, value) => sum + value * value, 0) / observations),
-    realised: annual(active),
-    bias: forecasts.includes(0) ? null : annual(active.map((value, t) => value / forecasts[t]!)),
+    realised: annualise(active),
+    bias: forecasts.includes(0) ? null : annualise(active.map((value, t) => value / forecasts[t]!)),
     biasBand: [Math.max(0, 1 - half), 1 + half],
     observations,
     periods: parts.map(({ day, forecast, active: within }) => ({
       day,
       forecast,
-      realised: within.length < 2 ? null : annual(Float64Array.from(within)),
+      realised: within.length < 2 ? null : annualise(Float64Array.from(within)),
       observations: within.length,
     })),
   };

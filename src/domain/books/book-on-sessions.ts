@@ -21,7 +21,7 @@ export function alignBook(
   const positions = Int32Array.from({ length }, (_, t) => findLastAtMost(days, sm.sessions[from + t]!));
   const width = book.columns.length;
   const isBrief = book.weights.length < book.length * width;
-  const known = (values: Float64Array): Float64Array => Float64Array.from(positions, (p) => values[p]!);
+  const selectKnown = (values: Float64Array): Float64Array => Float64Array.from(positions, (p) => values[p]!);
   const gross = spanProducts(book.gross, positions);
   const events = isBrief ? [] : eventsOn(book, positions, gross);
   const place = (session: number): number => findFirstAtLeast(sm.sessions, book.sm.sessions[session]!);
@@ -35,14 +35,14 @@ export function alignBook(
     sm,
     from,
     length,
-    value: known(book.value),
+    value: selectKnown(book.value),
     gross,
     path: gross,
     begins: new Uint8Array(length).fill(1),
-    divisor: known(book.divisor),
+    divisor: selectKnown(book.divisor),
     costs: new Float64Array(length),
     weights: isBrief ? book.weights : rowsAt(book.weights, positions, width),
-    cash: known(book.cash),
+    cash: selectKnown(book.cash),
     counts: Int32Array.from(positions, (p) => book.counts[p]!),
     events,
     unfilled: book.unfilled
@@ -220,8 +220,8 @@ function overlayOn(book: Book, overlay: BookOverlay, { positions, gross, events 
 
 function orderOn(order: UnfilledOrder, placedAt: (position: number) => number): UnfilledOrder {
   const { at, filledAt, replacedAt } = order;
-  const later = (position: number | null): number | null => (position === null ? null : placedAt(position));
-  return { ...order, at: placedAt(at), filledAt: later(filledAt), replacedAt: later(replacedAt) };
+  const placeLater = (position: number | null): number | null => (position === null ? null : placedAt(position));
+  return { ...order, at: placedAt(at), filledAt: placeLater(filledAt), replacedAt: placeLater(replacedAt) };
 }
 
 function gapsOn(gaps: readonly Gap[], placed: (session: number) => number, to: number): Gap[] {

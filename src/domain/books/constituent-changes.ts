@@ -132,7 +132,7 @@ function spunOff(name: NameAt, weight: number): ConstituentChange {
 function entry(name: NameAt, event: BookEvent, weight: number): ConstituentChange {
   const { book, terms, slot, column, at } = name;
   const conversion = event.conversions.find(({ into }) => into === slot);
-  if (conversion === undefined) return traded(name, event, weight);
+  if (conversion === undefined) return describeTrade(name, event, weight);
   const from = book.columns[conversion.slot]!;
   const merger = mergerOf(terms, book.from + at, from);
   const action = merger?.action ?? turning(name, 'TICKER_CHANGE', { from, into: column });
@@ -160,7 +160,7 @@ function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolea
   if (conversion !== undefined)
     return convert(name, conversion.weight - (move?.change ?? 0), book.columns[conversion.into]!);
   // If no holdings remain, a security without value is missing from them.
-  if (event !== undefined && move === undefined) return traded(name, event, event.before[slot]!);
+  if (event !== undefined && move === undefined) return describeTrade(name, event, event.before[slot]!);
   const weight = move === undefined ? 0 : 0 - move.change;
   const exit = listEvents(terms, session)?.exits.get(column);
   if (exit !== undefined) return change(name, { event: ENDINGS[exit.type], weight, ...exit });
@@ -193,7 +193,7 @@ function convert(name: NameAt, weight: number, into: number): ConstituentChange 
  * Describes a trade to the weights of a rebalance: at its close, or at the close of the later price bar that its order
  * waited for.
  */
-function traded(name: NameAt, { rebalanced }: BookEvent, weight: number): ConstituentChange {
+function describeTrade(name: NameAt, { rebalanced }: BookEvent, weight: number): ConstituentChange {
   const { book, slot, at } = name;
   if (rebalanced) return change(name, { ...swapOf(name), weight });
   const order = book.unfilled.find((unfilled) => unfilled.slot === slot && unfilled.filledAt === at);

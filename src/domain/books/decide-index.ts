@@ -90,7 +90,7 @@ function decideNew(composer: Composer, input: DecideDue): DecidedOne {
     if (whole) {
       const before = findInForce(known, rebalance.session - 1);
       const isPhased = rebalance.phase !== undefined && before !== undefined;
-      const composition = named(input, isPhased ? beginPhase(index, rebalance, { before, whole }) : whole);
+      const composition = addReviews(input, isPhased ? beginPhase(index, rebalance, { before, whole }) : whole);
       const findings = dateFindings(decision.findings, rebalance.date);
       return { composition, findings: [...findings, ...warnOfUnkeptLimit(composer, indexId, composition)] };
     }
@@ -110,7 +110,7 @@ function termsOf(index: TakingIndex, { scope }: Review, rebalance: DueRebalance)
  * Adds to a composition, for an index with several reviews, the reviews that ran on its session and the latest
  * selection.
  */
-function named({ review, rebalance, known }: DecideDue, composition: Composition): Composition {
+function addReviews({ review, rebalance, known }: DecideDue, composition: Composition): Composition {
   if (review.document.reviews === undefined && review.id === DEFAULT_REVIEW) return composition;
   const current = findInForce(known, rebalance.session);
   const before = current?.session === composition.session ? current : undefined;

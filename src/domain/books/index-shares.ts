@@ -91,7 +91,7 @@ const COUNT_SESSIONS_MAX = 5;
 /** Returns shares outstanding times free float (default 1); NaN without a share count. */
 function floatShares(sm: SessionMarket, session: number): (column: number) => number {
   const { fields, reference } = sm.market;
-  const latest = (panel: Float64Array | undefined, column: number): number => {
+  const findLatest = (panel: Float64Array | undefined, column: number): number => {
     if (panel === undefined) return Number.NaN;
     for (let s = session; s >= Math.max(sm.first, session - COUNT_SESSIONS_MAX); s--) {
       const value = sm.valueAt(panel, s, column);
@@ -103,11 +103,11 @@ function floatShares(sm: SessionMarket, session: number): (column: number) => nu
   const float = fields.get('FREE_FLOAT');
   const isStated = reference.columns.includes('FREE_FLOAT');
   return (column) => {
-    const own = latest(float, column);
+    const own = findLatest(float, column);
     const stated = isStated
       ? readReference(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
       : null;
-    return latest(outstanding, column) * (own === own ? own : typeof stated === 'number' ? stated : 1);
+    return findLatest(outstanding, column) * (own === own ? own : typeof stated === 'number' ? stated : 1);
   };
 }
 
@@ -121,7 +121,7 @@ export function readSharesOutstanding(
 ): (identifier: string) => { readonly shares: number; readonly float: number } {
   const last = findLastAtMost(dates, day);
   const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
-  const latest = (panel: Float64Array | undefined, column: number): number => {
+  const findLatest = (panel: Float64Array | undefined, column: number): number => {
     if (panel === undefined) return Number.NaN;
     for (let row = last; row >= Math.max(0, last - COUNT_SESSIONS_MAX); row--) {
       const value = panel[row * identifiers.length + column]!;
@@ -133,9 +133,9 @@ export function readSharesOutstanding(
   const isStated = reference.columns.includes('FREE_FLOAT');
   return (identifier) => {
     const column = columnOf.get(identifier);
-    const shares = column === undefined ? Number.NaN : latest(outstanding, column);
+    const shares = column === undefined ? Number.NaN : findLatest(outstanding, column);
     if (column === undefined || shares !== shares) return { shares: Number.NaN, float: Number.NaN };
-    const own = latest(float, column);
+    const own = findLatest(float, column);
     const stated = isStated ? readReference(reference, identifier, 'FREE_FLOAT', day) : null;
     return { shares, float: own === own ? own : typeof stated === 'number' ? stated : 1 };
   };

@@ -82,9 +82,9 @@ function join(before: OverlayPath, after: OverlayPath): OverlayPath {
   const { explain: earlier } = before;
   const { explain: later } = after;
   return {
-    growth: behind(before.growth, after.growth),
+    growth: concatenatePaths(before.growth, after.growth),
     exposures: before.exposures.map((exposure, k) => concatenate(exposure.subarray(0, shift), after.exposures[k]!)),
-    exchange: before.exchange && after.exchange && behind(before.exchange, after.exchange),
+    exchange: before.exchange && after.exchange && concatenatePaths(before.exchange, after.exchange),
     parts: joinParts(before, after),
     resets:
       before.resets &&
@@ -100,7 +100,7 @@ function concatenate(before: Float64Array, after: Float64Array): Float64Array {
   return whole;
 }
 
-function behind(before: Float64Array, after: Float64Array): Float64Array {
+function concatenatePaths(before: Float64Array, after: Float64Array): Float64Array {
   return concatenate(before, after.subarray(1));
 }
 
@@ -108,5 +108,5 @@ function joinParts(before: OverlayPath, after: OverlayPath): OverlayPart[] {
   const names = new Set([...before.parts, ...after.parts].map(({ part }) => part));
   const of = ({ parts, growth }: OverlayPath, name: OverlayPart['part']): Float64Array =>
     parts.find(({ part }) => part === name)?.contributions ?? new Float64Array(growth.length);
-  return [...names].map((part) => ({ part, contributions: behind(of(before, part), of(after, part)) }));
+  return [...names].map((part) => ({ part, contributions: concatenatePaths(of(before, part), of(after, part)) }));
 }

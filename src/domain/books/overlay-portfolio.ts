@@ -97,11 +97,19 @@ function heldWhole(book: Book, { plan, from, to }: Span): Book {
     ...(book.transfers ? { transfers: createTransfers(book.transfers, shift) } : {}),
     unfilled: book.unfilled.flatMap((order) => {
       const at = order.at - shift;
-      const later = (position: number | null): number | null => (position === null ? null : position - shift);
+      const shiftPosition = (position: number | null): number | null => (position === null ? null : position - shift);
       const notional = (order.notional * capital) / book.value[shift]!;
       return at < 0
         ? []
-        : [{ ...order, at, notional, filledAt: later(order.filledAt), replacedAt: later(order.replacedAt) }];
+        : [
+            {
+              ...order,
+              at,
+              notional,
+              filledAt: shiftPosition(order.filledAt),
+              replacedAt: shiftPosition(order.replacedAt),
+            },
+          ];
     }),
     gaps: book.gaps.filter(({ session }) => session >= from),
     silent: book.silent.filter(({ session }) => session >= from),

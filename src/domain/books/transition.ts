@@ -21,7 +21,7 @@ export interface WholeRebalance {
 export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whole }: WholeRebalance): Composition {
   const { session } = due;
   const isBasket = before.basket !== undefined && whole.basket !== undefined;
-  const held = (weights: Float64Array): Leg => {
+  const createLeg = (weights: Float64Array): Leg => {
     const leg = advanceLeg(
       index,
       { columns: before.columns, weights, value: before.basket ?? 1, ...readShareCounts(before) },
@@ -39,8 +39,8 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
   const isCapped = !isEqual(before.weights, before.uncapped) || !isEqual(whole.weights, whole.uncapped);
   const targets = restoreDecided(whole);
   return mix({ ...whole, targets }, due, {
-    applied: { held: held(before.weights), target: target(whole.weights) },
-    ...(isCapped ? { uncapped: { held: held(before.uncapped), target: target(whole.uncapped) } } : {}),
+    applied: { held: createLeg(before.weights), target: target(whole.weights) },
+    ...(isCapped ? { uncapped: { held: createLeg(before.uncapped), target: target(whole.uncapped) } } : {}),
     caps: { cap: whole.cap, capped: whole.capped, redistributed: whole.redistributed },
     isBasket,
   });

@@ -35,18 +35,18 @@ class NotOfHoldings extends Error {}
  * @throws Refusal VALIDATION_FAILED for a row that measures against a parent index, trades or forecasts of risk
  */
 export function createLimitRows(rows: readonly ConstraintRow[], watched: WatchedContext): LimitRow[] {
-  const absent = (): never => {
+  const rejectAbsent = (): never => {
     throw new NotOfHoldings();
   };
   const contextOf = (position: number): RowContext => ({
     ...watched,
     get index(): never {
-      return absent();
+      return rejectAbsent();
     },
-    reference: absent,
-    medianValueTraded: absent,
-    covarianceTimesIndex: absent,
-    tail: absent,
+    reference: rejectAbsent,
+    medianValueTraded: rejectAbsent,
+    covarianceTimesIndex: rejectAbsent,
+    tail: rejectAbsent,
     missing: (lack) => watched.missing?.(lack, position),
   });
   return rows.flatMap((row, position) => {
@@ -58,7 +58,7 @@ export function createLimitRows(rows: readonly ConstraintRow[], watched: Watched
       return entry.toRows(params, contextOf(position)).flatMap((expanded) =>
         limitsOf(expanded, params).map((limit) => ({
           ...limit,
-          row: named(name, limit, expanded),
+          row: nameRow(name, limit, expanded),
           unit: entry.unit,
         })),
       );
@@ -71,7 +71,7 @@ export function createLimitRows(rows: readonly ConstraintRow[], watched: Watched
 
 type UnnamedLimit = Pick<LimitRow, 'side' | 'limit' | 'measure'> & { readonly part?: string };
 
-function named(name: string, { side, part = side }: UnnamedLimit, { member }: ProgramRow): string {
+function nameRow(name: string, { side, part = side }: UnnamedLimit, { member }: ProgramRow): string {
   return `${name}:${part}${member === null ? '' : `:${member === NO_GROUP ? UNCLASSIFIED : member}`}`;
 }
 

@@ -202,7 +202,7 @@ function bothWays(holdings: Holdings, trigger: number, question: Question): Move
 
   return {
     least: computeLeastProduct(near, issuers, { trigger, ...question }) * (1 - ROUNDING),
-    moveOf: (name, reach) => selectNearer(finite(walk(name, 1, reach)), finite(walk(name, -1, reach))),
+    moveOf: (name, reach) => selectNearer(toInfinite(walk(name, 1, reach)), toInfinite(walk(name, -1, reach))),
   };
 }
 
@@ -253,7 +253,7 @@ function computeLeastProduct(
   return kept.afterFall(all, most) ? Math.max(uncrossed, kept.rise(sum + trigger)) : uncrossed;
 }
 
-function finite(move: number): number {
+function toInfinite(move: number): number {
   return Number.isFinite(move) ? move : Infinity;
 }
 

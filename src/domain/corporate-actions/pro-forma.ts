@@ -75,7 +75,7 @@ export function computeProForma(action: CorporateAction, before: BeforeAction, w
     case 'MERGER':
     case 'ACQUISITION':
     case 'DELISTING':
-      return ended(action, before, worth);
+      return createEnded(action, before, worth);
     case 'RIGHTS_ISSUE': {
       const terms = computeRightsTerms(action);
       if (terms === null) return UNKNOWN;
@@ -99,7 +99,7 @@ function childOf({ identifier, value, related }: CorporateAction, before: Before
   return { identifier: related, ratio: value, weight: 0 };
 }
 
-function ended(
+function createEnded(
   { type, value, related, cash = 0 }: CorporateAction,
   { weight, price, treatment }: BeforeAction,
   worth: WorthOf,

@@ -74,12 +74,12 @@ export function createFileName(pattern: string, { schedule, index, table, day }:
 
 function dateText(date: Day, format: string): string {
   const { year, month, day } = toCivilDate(date);
-  const two = (number: number): string => String(number).padStart(2, '0');
+  const padTwo = (number: number): string => String(number).padStart(2, '0');
   const parts: Record<string, string> = {
     YYYY: String(year).padStart(4, '0'),
-    YY: two(year % 100),
-    MM: two(month),
-    DD: two(day),
+    YY: padTwo(year % 100),
+    MM: padTwo(month),
+    DD: padTwo(day),
   };
   return format.replaceAll(/YYYY|YY|MM|DD/g, (part) => parts[part]!);
 }

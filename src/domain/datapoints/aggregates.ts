@@ -20,21 +20,23 @@ export type Statistic = (windows: Windows, out: Float64Array) => void;
 
 /** Every aggregate over a window that reads the values. */
 export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, Statistic>> = {
-  mean: each((cells, from, to, enough) => {
+  mean: applyToEach((cells, from, to, enough) => {
     const result = countOf(cells, from, to);
     return result < enough ? NaN : sumOf(cells, from, to) / result;
   }),
-  median: each(median),
-  sum: each((cells, from, to, enough) => (countOf(cells, from, to) < enough ? NaN : sumOf(cells, from, to))),
-  min: each((cells, from, to, enough) => (countOf(cells, from, to) < enough ? NaN : leastOf(cells, from, to))),
-  max: each((cells, from, to, enough) => (countOf(cells, from, to) < enough ? NaN : greatestOf(cells, from, to))),
+  median: applyToEach(median),
+  sum: applyToEach((cells, from, to, enough) => (countOf(cells, from, to) < enough ? NaN : sumOf(cells, from, to))),
+  min: applyToEach((cells, from, to, enough) => (countOf(cells, from, to) < enough ? NaN : leastOf(cells, from, to))),
+  max: applyToEach((cells, from, to, enough) =>
+    countOf(cells, from, to) < enough ? NaN : greatestOf(cells, from, to),
+  ),
   std: computeDeviation,
 };
 
 /** Computes the statistic of one window, the cells from `from` to `to` (exclusive). */
 type OfOne = (cells: Float64Array, from: number, to: number, enough: number) => number;
 
-function each(ofOne: OfOne): Statistic {
+function applyToEach(ofOne: OfOne): Statistic {
   return ({ cells, starts, length, enough }, out) => {
     for (let k = 0; k < starts.length; k++) out[k] = ofOne(cells, starts[k]!, starts[k]! + length, enough);
   };

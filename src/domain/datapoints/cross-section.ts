@@ -193,13 +193,13 @@ function crossSection(
   const vectors = createVectorCache();
   const moment: Moment = { shared, session, universe };
 
-  const plain = (field: FieldRequest, columns: Int32Array, convert: boolean): Float64Array => {
+  const readField = (field: FieldRequest, columns: Int32Array, convert: boolean): Float64Array => {
     const key = `${convert ? '$' : ''}${requestKey({ ...field, transform: 'none' })}`;
     return vectors.value(key, columns, () => computeField(moment, field, columns, convert));
   };
 
   const numbers = (field: FieldRequest, columns: Int32Array, convert: boolean) =>
-    transformValues(plain(field, columns, convert), field.transform);
+    transformValues(readField(field, columns, convert), field.transform);
 
   const leaves: Leaves = {
     day: sm.sessions[session]!,

@@ -35,7 +35,7 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
       case 'function': {
         const [only] = node.operands;
         if (findFunction(node)?.form === 'elementwise') return computeValue(node);
-        if (node.name === 'last' && node.window === undefined) return earlier(seriesOf(only!), node.lag ?? 0);
+        if (node.name === 'last' && node.window === undefined) return lagSeries(seriesOf(only!), node.lag ?? 0);
         throw new Error(`${node.name} has no series: trees are checked before they are evaluated`);
       }
       case 'all':
@@ -48,7 +48,7 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
 
   function fieldSeries(field: FieldRequest): Series {
     const definition = source.expanded(field);
-    return definition === null ? earlier(source.trailing({ ...field, lag: 0 }), field.lag) : seriesOf(definition);
+    return definition === null ? lagSeries(source.trailing({ ...field, lag: 0 }), field.lag) : seriesOf(definition);
   }
 
   /** Computes a function of the values of each session. */
@@ -81,12 +81,12 @@ function arithmeticSeries({ operator, operands }: ArithmeticNode, seriesOf: (nod
   const [first, ...others] = operands.map(seriesOf);
   if (others.length === 0) return operator === '-' ? multiplySeries(first!, createConstantSeries(-1)) : first!;
   return others.reduce(
-    (left, right) => (operator === '*' ? multiplySeries(left, right) : both(operator, left, right)),
+    (left, right) => (operator === '*' ? multiplySeries(left, right) : combineSeries(operator, left, right)),
     first!,
   );
 }
 
-function both(operator: Operator, left: Series, right: Series): Series {
+function combineSeries(operator: Operator, left: Series, right: Series): Series {
   let scratch = new Float64Array(0);
   return {
     fill(session, columns, out) {
@@ -100,7 +100,7 @@ function both(operator: Operator, left: Series, right: Series): Series {
 }
 
 /** Returns the values of a series some sessions before; missing before its first. */
-function earlier(series: Series, lag: number): Series {
+function lagSeries(series: Series, lag: number): Series {
   if (lag === 0) return series;
   return {
     fill(session, columns, out) {

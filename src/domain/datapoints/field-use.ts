@@ -16,7 +16,7 @@ export interface FieldUse {
 }
 
 /** Returns the use of a numeric datapoint. */
-export function numeric(field: DatapointExpression | string, path = '', money = false): FieldUse {
+export function useNumber(field: DatapointExpression | string, path = '', money = false): FieldUse {
   return { field: toRequest(field), path, as: 'number', money };
 }
 

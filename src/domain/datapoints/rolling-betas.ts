@@ -180,7 +180,7 @@ function createMarket(rows: Rows, length: number): Market {
     sessions[at] = session;
     return moves[at]!;
   };
-  const since = (session: number, out: MarketSums): void => {
+  const copySums = (session: number, out: MarketSums): void => {
     const at = 3 * (session - first);
     for (let k = 0; k < out.length; k++) out[k] = tails[at + k]!;
   };
@@ -190,7 +190,7 @@ function createMarket(rows: Rows, length: number): Market {
       followed = universe;
     },
     on,
-    since,
+    since: copySums,
     over(from, end) {
       first = from;
       const past = 3 * (end - from + 1);
@@ -202,7 +202,7 @@ function createMarket(rows: Rows, length: number): Market {
         tails[at + SUM] = tails[at + 3 + SUM]! + (isMove ? move : 0);
         tails[at + SQUARES] = tails[at + 3 + SQUARES]! + (isMove ? move * move : 0);
       }
-      since(from, sums);
+      copySums(from, sums);
       return sums;
     },
   };

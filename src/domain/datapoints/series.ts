@@ -76,7 +76,7 @@ export interface SeriesTable {
 export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): SeriesTable {
   const results = new Map<string, Series>();
   const converted = new Map<Series, Series>();
-  const once = (key: string, make: () => Series): Series => {
+  const computeOnce = (key: string, make: () => Series): Series => {
     const known = results.get(key);
     if (known !== undefined) return known;
     const series = make();
@@ -84,13 +84,13 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     return series;
   };
   const table: SeriesTable = {
-    market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
-    reference: (name) => once(`reference ${name}`, () => createReferenceSeries(sm, name)),
-    derived: (name) => once(`derived ${name}`, () => deriveSeries(name)),
+    market: (name) => computeOnce(`market ${name}`, () => panelSeries(sm, name)),
+    reference: (name) => computeOnce(`reference ${name}`, () => createReferenceSeries(sm, name)),
+    derived: (name) => computeOnce(`derived ${name}`, () => deriveSeries(name)),
     shares: (hasFloat) =>
-      hasFloat ? multiplySeries(held('SHARES_OUTSTANDING'), freeFloat()) : held('SHARES_OUTSTANDING'),
-    returns: (name) => once(`returns ${name}`, () => betweenBars(sm, growthBehind(name), 1)),
-    growth: () => once('growth', () => betweenBars(sm, terms, 0)),
+      hasFloat ? multiplySeries(readSeries('SHARES_OUTSTANDING'), freeFloat()) : readSeries('SHARES_OUTSTANDING'),
+    returns: (name) => computeOnce(`returns ${name}`, () => betweenBars(sm, growthBehind(name), 1)),
+    growth: () => computeOnce('growth', () => betweenBars(sm, terms, 0)),
     inIndexCurrency(series) {
       if (terms.exchange === null) return series;
       const known = converted.get(series) ?? multiplySeries(series, terms.exchange);
@@ -99,16 +99,17 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     },
   };
   const growthBehind = (name: SessionReturn) => (name === 'RETURN' ? terms : terms.price);
-  const held = (name: string): Series => (sm.market.fields.has(name) ? table.market(name) : table.reference(name));
+  const readSeries = (name: string): Series =>
+    sm.market.fields.has(name) ? table.market(name) : table.reference(name);
 
   function deriveSeries(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series {
     switch (name) {
       case 'MARKET_CAP':
-        return table.inIndexCurrency(multiplySeries(table.market('CLOSE'), held('SHARES_OUTSTANDING')));
+        return table.inIndexCurrency(multiplySeries(table.market('CLOSE'), readSeries('SHARES_OUTSTANDING')));
       case 'FREE_FLOAT_MARKET_CAP':
         return multiplySeries(marketCap(), freeFloat());
       case 'VALUE_TRADED':
-        return table.inIndexCurrency(multiplySeries(table.market('CLOSE'), held('VOLUME')));
+        return table.inIndexCurrency(multiplySeries(table.market('CLOSE'), readSeries('VOLUME')));
       case 'RETURN':
       case 'PRICE_RETURN':
         return returnSeries(sm, growthBehind(name).growth());
@@ -122,7 +123,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
   function marketCap(): Series {
     const ownColumn = resolve(sm.market, { name: 'MARKET_CAP', dataset: null });
     return 'dataset' in ownColumn && ownColumn.dataset !== 'derived'
-      ? table.inIndexCurrency(held('MARKET_CAP'))
+      ? table.inIndexCurrency(readSeries('MARKET_CAP'))
       : table.derived('MARKET_CAP');
   }
 

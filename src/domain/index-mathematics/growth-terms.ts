@@ -73,7 +73,7 @@ function createChangedTerms(terms: GrowthTerms, change: Partial<GrowthTerms>): G
   };
 }
 
-function all(terms: GrowthTerms): readonly ChangingTerms[] {
+function listTerms(terms: GrowthTerms): readonly ChangingTerms[] {
   return [terms, ...(terms.amended ?? [])];
 }
 
@@ -113,7 +113,7 @@ export function createSecurityTerms(variant: ReturnVariant, currency: string): G
  * index reinvests are not part of the growth of a single position.
  */
 export function toShortTerms(terms: GrowthTerms): GrowthTerms {
-  const taxed = all(terms).some(({ withholdingTax }) => isTaxed(withholdingTax));
+  const taxed = listTerms(terms).some(({ withholdingTax }) => isTaxed(withholdingTax));
   return terms.reinvestment === 'constituent' && terms.variant === 'net' && taxed
     ? createChangedTerms(terms, { variant: 'total', withholdingTax: 0 })
     : terms;
@@ -129,7 +129,9 @@ export function toHeldTerms(terms: GrowthTerms): GrowthTerms {
 
 /** Returns true if corporate actions other than splits adjust previous closes. */
 export function adjustsCloses(terms: GrowthTerms): boolean {
-  return all(terms).some(({ specialDividends, rights }) => specialDividends === 'adjust' || rights !== 'constituent');
+  return listTerms(terms).some(
+    ({ specialDividends, rights }) => specialDividends === 'adjust' || rights !== 'constituent',
+  );
 }
 
 /** Returns a key that is equal for terms under which every price grows equally. */

@@ -40,7 +40,7 @@ function findCachedGrowth(sm: SessionMarket): Cached {
 export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
   const rates = createExchangeRates(sm, terms.currency);
   for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
-  return latest(findCachedGrowth(sm).panels, createKey(terms), () => growthPanel(sm, terms));
+  return readCached(findCachedGrowth(sm).panels, createKey(terms), () => growthPanel(sm, terms));
 }
 
 /**
@@ -51,11 +51,11 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
  */
 export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const held = toHeldTerms(terms);
-  return latest(findCachedGrowth(sm).indices, createKey(held), () => accumulate(sm, held));
+  return readCached(findCachedGrowth(sm).indices, createKey(held), () => accumulate(sm, held));
 }
 
 /** Returns a cached panel, or a new one that replaces the least recently used. */
-function latest(panels: Map<string, Float64Array>, key: string, make: () => Float64Array): Float64Array {
+function readCached(panels: Map<string, Float64Array>, key: string, make: () => Float64Array): Float64Array {
   const panel = panels.get(key) ?? make();
   panels.delete(key);
   panels.set(key, panel);

@@ -51,7 +51,8 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       case BRACKET_OPEN:
         return array(depth + 1);
       case QUOTE:
-        return void string();
+        at = findStringEnd(text, at);
+        return;
       case 0x74:
         return word('true');
       case 0x66:
@@ -71,8 +72,9 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     for (let count = 1; ; count++) {
       skipSpace();
       const keyAt = at;
-      if (text.charCodeAt(at) !== QUOTE) throw unexpected('a key in quotes');
-      const key = string();
+      if (text.charCodeAt(at) !== QUOTE) throw unexpected(text, at, 'a key in quotes');
+      at = findStringEnd(text, keyAt);
+      const key = unescapeString(text, keyAt, at);
       if (key === '__proto__') throw new Fault('the key "__proto__" is not accepted', keyAt);
       if (count > KEYS_MAX) throw new Fault(`an object has more than ${KEYS_MAX} keys`, keyAt);
       if (count > KEYS_LISTED) set ??= new Set(list);
@@ -81,7 +83,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       if (set === undefined) list.push(key);
       else set.add(key);
       skipSpace();
-      if (text.charCodeAt(at) !== COLON) throw unexpected('a colon');
+      if (text.charCodeAt(at) !== COLON) throw unexpected(text, at, 'a colon');
       at++;
       value(depth);
       if (closes(BRACE_CLOSE)) return;
@@ -112,68 +114,18 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
   }
 
   function separator(wanted: string): void {
-    if (text.charCodeAt(at) !== COMMA) throw unexpected(wanted);
+    if (text.charCodeAt(at) !== COMMA) throw unexpected(text, at, wanted);
     at++;
-  }
-
-  /** Skips a string and returns it unescaped. */
-  function string(): string {
-    const start = at;
-    let escaped = false;
-    for (at++; ; at++) {
-      const code = text.charCodeAt(at);
-      if (code === QUOTE) break;
-      if (code === BACKSLASH) {
-        escaped = true;
-        at++;
-        if (text.charCodeAt(at) === 0x75) hexDigits();
-        else if (!ESCAPABLE.has(text.charCodeAt(at))) throw unexpected('an escape JSON knows');
-      } else if (!(code >= 0x20)) {
-        throw at >= text.length
-          ? unexpected('the end of a string')
-          : new Fault('a control character is in a string', at);
-      }
-    }
-    at++;
-    return escaped ? (JSON.parse(text.slice(start, at)) as string) : text.slice(start + 1, at - 1);
-  }
-
-  function hexDigits(): void {
-    for (let i = 0; i < 4; i++) {
-      at++;
-      if (!isHex(text.charCodeAt(at))) throw unexpected('a hexadecimal digit');
-    }
   }
 
   function number(): void {
-    const start = at;
-    if (text.charCodeAt(at) === MINUS) at++;
-    if (text.charCodeAt(at) === ZERO) at++;
-    else digits(at === start ? 'a value' : 'a digit');
-    let checked = at - start > DIGITS_SAFE;
-    if (text.charCodeAt(at) === DOT) {
-      at++;
-      digits('a digit');
-    }
-    const exponent = text.charCodeAt(at);
-    if (exponent === 0x65 || exponent === 0x45) {
-      checked = true;
-      at++;
-      const sign = text.charCodeAt(at);
-      if (sign === PLUS || sign === MINUS) at++;
-      digits('a digit');
-    }
-    if (checked && !Number.isFinite(Number(text.slice(start, at)))) overflows = true;
-  }
-
-  function digits(wanted: string): void {
-    const start = at;
-    while (isDigit(text.charCodeAt(at))) at++;
-    if (at === start) throw unexpected(wanted);
+    const { end, mayOverflow } = findNumberEnd(text, at);
+    if (mayOverflow && !Number.isFinite(Number(text.slice(at, end)))) overflows = true;
+    at = end;
   }
 
   function word(expected: string): void {
-    if (!text.startsWith(expected, at)) throw unexpected('a value');
+    if (!text.startsWith(expected, at)) throw unexpected(text, at, 'a value');
     at += expected.length;
   }
 
@@ -184,12 +136,68 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       at++;
     }
   }
+}
 
-  function unexpected(wanted: string): Fault {
-    const result =
-      at < text.length ? `${quote(String.fromCodePoint(text.codePointAt(at) ?? 0))} stands` : 'the body ends';
-    return new Fault(`${result} where ${wanted} is expected`, at);
+/** Returns the text between two quotes, unescaped. */
+function unescapeString(text: string, start: number, end: number): string {
+  const inner = text.slice(start + 1, end - 1);
+  return inner.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : inner;
+}
+
+/** Returns the position after a string. @param start its first quote */
+function findStringEnd(text: string, start: number): number {
+  for (let at = start + 1; ; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at + 1;
+    if (code === BACKSLASH) {
+      at++;
+      if (text.charCodeAt(at) === 0x75) at = findHexEnd(text, at);
+      else if (!ESCAPABLE.has(text.charCodeAt(at))) throw unexpected(text, at, 'an escape JSON knows');
+    } else if (!(code >= 0x20)) {
+      throw at >= text.length
+        ? unexpected(text, at, 'the end of a string')
+        : new Fault('a control character is in a string', at);
+    }
   }
+}
+
+/** Returns the position of the last of four hexadecimal digits. @param start of the letter before them */
+function findHexEnd(text: string, start: number): number {
+  for (let at = start + 1; at <= start + 4; at++)
+    if (!isHex(text.charCodeAt(at))) throw unexpected(text, at, 'a hexadecimal digit');
+  return start + 4;
+}
+
+/** Returns the position after a number, and whether it may exceed the range of a double. */
+function findNumberEnd(text: string, start: number): { readonly end: number; readonly mayOverflow: boolean } {
+  let at = start;
+  if (text.charCodeAt(at) === MINUS) at++;
+  if (text.charCodeAt(at) === ZERO) at++;
+  else at = findDigitsEnd(text, at, at === start ? 'a value' : 'a digit');
+  let mayOverflow = at - start > DIGITS_SAFE;
+  if (text.charCodeAt(at) === DOT) at = findDigitsEnd(text, at + 1, 'a digit');
+  const exponent = text.charCodeAt(at);
+  if (exponent === 0x65 || exponent === 0x45) {
+    mayOverflow = true;
+    at++;
+    const sign = text.charCodeAt(at);
+    if (sign === PLUS || sign === MINUS) at++;
+    at = findDigitsEnd(text, at, 'a digit');
+  }
+  return { end: at, mayOverflow };
+}
+
+function findDigitsEnd(text: string, start: number, wanted: string): number {
+  let at = start;
+  while (isDigit(text.charCodeAt(at))) at++;
+  if (at === start) throw unexpected(text, at, wanted);
+  return at;
+}
+
+function unexpected(text: string, at: number, wanted: string): Fault {
+  const result =
+    at < text.length ? `${quote(String.fromCodePoint(text.codePointAt(at) ?? 0))} stands` : 'the body ends';
+  return new Fault(`${result} where ${wanted} is expected`, at);
 }
 
 class Fault extends Error {

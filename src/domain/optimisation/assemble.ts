@@ -129,16 +129,16 @@ function restrict(assembled: Assembled, restriction: Restriction | undefined): A
 function addRow(parts: Parts, placed: PlacedRow, assembly: Assembly): void {
   const { changes, withTracking = false, radii } = assembly;
   const { origin, row } = placed;
-  const least = (limit: Limit | null): number | undefined =>
+  const findLeast = (limit: Limit | null): number | undefined =>
     limit === null ? undefined : computeMovedValue(limit, origin, changes, -1);
   const most = (limit: Limit | null): number | undefined =>
     limit === null ? undefined : computeMovedValue(limit, origin, changes, 1);
   switch (row.form) {
     case 'name':
-      parts.addBounds(placed, row.name, least(row.lower), most(row.upper));
+      parts.addBounds(placed, row.name, findLeast(row.lower), most(row.upper));
       break;
     case 'linear':
-      if (row.average === undefined) parts.addLinear(placed, row.coefficients, least(row.lower), most(row.upper));
+      if (row.average === undefined) parts.addLinear(placed, row.coefficients, findLeast(row.lower), most(row.upper));
       else addAverage(parts, placed, row, assembly);
       break;
     case 'distance': {

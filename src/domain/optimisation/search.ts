@@ -180,20 +180,20 @@ function solveAmongFew(
   const isAnyEnough = wanted === 'any';
   const branch = (nodesMax: number | undefined) =>
     branchAndBound({ ...solvers, ...asked, incumbent, isAnyEnough, nodesMax });
-  const before = () => relaxed.iterations + search.iterations();
-  if (isAnyEnough) return outcomeOf(branch(undefined), before());
-  if (floor !== undefined) return outcomeOf(branch(NODES_LEAST_MAX), before());
+  const countIterations = () => relaxed.iterations + search.iterations();
+  if (isAnyEnough) return outcomeOf(branch(undefined), countIterations());
+  if (floor !== undefined) return outcomeOf(branch(NODES_LEAST_MAX), countIterations());
   const nodesMax = Math.ceil(nodesMaxOf(problem) * (proof === 'brief' ? BRIEF_SHARE : 1));
   if (!isFixedQuadratic(problem) || rows.some((row) => row.form !== 'count'))
-    return outcomeOf(branch(nodesMax), before());
+    return outcomeOf(branch(nodesMax), countIterations());
   const first = branch(Math.min(NODES_FIRST_MAX, nodesMax));
-  if (first.isComplete) return outcomeOf(first, before());
+  if (first.isComplete) return outcomeOf(first, countIterations());
   const effort = proof === 'thorough' ? FEW_THOROUGH : proof === 'brief' ? FEW_BRIEF : FEW_QUICK;
   const least = Math.max(relaxed.bound, first.bound);
   const prove = (known: KnownChoice) => proveChoice(solvers, { problem, rows, relaxed }, { least, known, effort });
   const proven = first.best && proveResult(prove, least, { search, rows, result: first.best });
-  if (proven === undefined) return outcomeOf(branch(nodesMax), before());
-  return { kind: 'solved', solution: { ...proven, iterations: before() + first.iterations } };
+  if (proven === undefined) return outcomeOf(branch(nodesMax), countIterations());
+  return { kind: 'solved', solution: { ...proven, iterations: countIterations() + first.iterations } };
 }
 
 /** Returns the best choice that a proof finds, with its bound; undefined if there is no such proof. */

@@ -79,8 +79,8 @@ interface HeldPart {
  * @source 26 U.S.C. 1091(d), 1223(3)
  */
 function soldTogether({ lots, tax }: Account, own: readonly number[], { price, asOf, wash }: LotsQuestion): SaleLot[] {
-  const since = (lot: number): Day => parseValidDay(lots[lot]!.acquired);
-  const isFresh = (lot: number): boolean => asOf - since(lot) <= tax.wash_sale_days;
+  const parseAcquired = (lot: number): Day => parseValidDay(lots[lot]!.acquired);
+  const isFresh = (lot: number): boolean => asOf - parseAcquired(lot) <= tax.wash_sale_days;
   /** Shares that have replaced none yet, by lot bought within the window. */
   const free = new Map(own.filter(isFresh).map((lot) => [lot, lots[lot]!.shares]));
   const parts = new Map(own.map((lot): [number, HeldPart[]] => [lot, []]));
@@ -92,7 +92,7 @@ function soldTogether({ lots, tax }: Account, own: readonly number[], { price, a
       const isLong = isLongTerm(formatDay(day), asOf);
       if (shares > 0) sold.push({ lot, shares, isLong, gain: disallowed > 0 ? 0 : gain, disallowed });
     };
-    parts.get(lot)!.push({ shares: free.get(lot) ?? lots[lot]!.shares, since: since(lot) });
+    parts.get(lot)!.push({ shares: free.get(lot) ?? lots[lot]!.shares, since: parseAcquired(lot) });
     free.delete(lot);
     for (const part of parts.get(lot)!) {
       let left = part.shares;
@@ -103,7 +103,7 @@ function soldTogether({ lots, tax }: Account, own: readonly number[], { price, a
         for (const [other, shares] of free) {
           const joined = Math.min(left, shares);
           if (joined === 0) continue;
-          const both = since(other) - (asOf - part.since);
+          const both = parseAcquired(other) - (asOf - part.since);
           put(joined, both);
           parts.get(other)!.push({ shares: joined, since: both });
           free.set(other, shares - joined);

@@ -37,7 +37,10 @@ export function readAccount(common: BatchCommon, value: unknown, place: AccountP
   }));
   const placed = found.map((finding) => addPlace(finding, { ...place, id: idOf(sent), source }));
   const count = placed.length + (source?.problem_count ?? 0);
-  return { account: count === 0 ? account : undefined, findings: bounded([...rows, ...placed], count, place.path) };
+  return {
+    account: count === 0 ? account : undefined,
+    findings: limitFindings([...rows, ...placed], count, place.path),
+  };
 }
 
 /** Separates an account from the places of its values in a table. */
@@ -93,7 +96,7 @@ function addPlace(finding: Finding, { path, line, id, source }: FindingPlace): F
   return { ...finding, path: whole, message: `${at}${account}: ${finding.message}` };
 }
 
-function bounded(findings: readonly Finding[], count: number, path: string): readonly Finding[] {
+function limitFindings(findings: readonly Finding[], count: number, path: string): readonly Finding[] {
   if (count <= FINDINGS_MAX) return findings;
   const shown = findings.slice(0, FINDINGS_MAX);
   const left = count - shown.length;
@@ -106,7 +109,7 @@ function accountFindings(common: BatchCommon, account: Account): Finding[] {
   const findings: Finding[] = [];
   const error = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
     void findings.push({ severity: 'error', code, path, message: `${path}: ${message}`, value });
-  const without = (name: string): string =>
+  const describeMissing = (name: string): string =>
     `${name} has no price or no estimate in the risk model on ${formatDay(common.asOf)}.${didYouMean(name, common.identifiers)}`;
   const isPast = (day: string, path: string): void => {
     if (parseValidDay(day) > common.asOf) error('BAD_DATE', path, `${day} is after ${formatDay(common.asOf)}.`, day);
@@ -123,12 +126,12 @@ function accountFindings(common: BatchCommon, account: Account): Finding[] {
   let value = account.cash;
   account.lots.forEach(({ identifier, shares, acquired }, at) => {
     const place = places.get(identifier);
-    if (place === undefined) error('BAD_IDENTIFIER', `lots[${at}].identifier`, without(identifier), identifier);
+    if (place === undefined) error('BAD_IDENTIFIER', `lots[${at}].identifier`, describeMissing(identifier), identifier);
     else value += shares * common.prices[place]!;
     isPast(acquired, `lots[${at}].acquired`);
   });
   for (const name of Object.keys(account.tilts))
-    if (!places.has(name)) error('BAD_IDENTIFIER', `tilts.${name}`, without(name), name);
+    if (!places.has(name)) error('BAD_IDENTIFIER', `tilts.${name}`, describeMissing(name), name);
   account.exclusions.forEach((name, at) => isKnown(name, `exclusions[${at}]`));
   account.substitutes.forEach((group, at) => group.forEach((name, i) => isKnown(name, `substitutes[${at}][${i}]`)));
   account.recent.forEach(({ identifier, date }, at) => {

@@ -197,16 +197,24 @@ function rebalance(
   if (findings.length > 0) throw refuseWithFindings('request', findings);
   const built = buildAccount(common, account);
   const result = createAccountResult(common, built, solveOne(common, built));
-  if (result.status === 'infeasible') return shown(formatDay(day), result, 0);
+  if (result.status === 'infeasible') return createRebalance(formatDay(day), result, 0);
   const trades = result.trades.map((trade) => ({
     ...trade,
     ...(trade.lot !== undefined && { lot: positions[trade.lot]! }),
   }));
   history.trade(day, trades, costRate);
-  return shown(formatDay(day), result, result.trades.reduce((sum, { value }) => sum + value, 0) / 2 / result.value);
+  return createRebalance(
+    formatDay(day),
+    result,
+    result.trades.reduce((sum, { value }) => sum + value, 0) / 2 / result.value,
+  );
 }
 
-function shown(date: string, result: ReturnType<typeof createAccountResult>, turnover: number): AccountRebalance {
+function createRebalance(
+  date: string,
+  result: ReturnType<typeof createAccountResult>,
+  turnover: number,
+): AccountRebalance {
   return {
     date,
     status: result.status,

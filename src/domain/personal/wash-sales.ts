@@ -28,14 +28,14 @@ export function findWashStates({ recent, lots, substitutes, tax }: Account, asOf
     states.set(name, state);
     return state;
   };
-  const alike = (name: string): Iterable<string> => groups.get(name) ?? [name];
+  const listIdentical = (name: string): Iterable<string> => groups.get(name) ?? [name];
   const isInWindow = (day: Day): boolean => day <= asOf && asOf - day <= days;
   for (const { identifier, date, shares, price, cost } of recent) {
     const day = parseValidDay(date);
     if (!isInWindow(day)) continue;
-    if (shares > 0) for (const name of alike(identifier)) stateOf(name).replaced += shares;
+    if (shares > 0) for (const name of listIdentical(identifier)) stateOf(name).replaced += shares;
     else if (cost === undefined || price < cost)
-      for (const name of alike(identifier)) {
+      for (const name of listIdentical(identifier)) {
         const state = stateOf(name);
         state.noPurchaseUntil = Math.max(state.noPurchaseUntil ?? 0, day + days);
       }
@@ -45,7 +45,7 @@ export function findWashStates({ recent, lots, substitutes, tax }: Account, asOf
   );
   for (const { identifier, shares, acquired } of lots)
     if (isInWindow(parseValidDay(acquired)) && !listed.has(`${identifier} ${acquired}`))
-      for (const name of alike(identifier)) stateOf(name).replaced += shares;
+      for (const name of listIdentical(identifier)) stateOf(name).replaced += shares;
   return states;
 }
 

@@ -67,14 +67,14 @@ function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
     const most = Math.floor((wanted - (name.weight * net - value) / name.price) / name.lot);
     return Math.min(Math.max(most, 0), givenUp - 1);
   };
-  const taken = (value: number): number =>
+  const sumTaken = (value: number): number =>
     open.reduce((sum, order) => sum + computePaidWithout(order, lotsAt(order, value)) - computePayment(order), 0);
   let few = Math.max(...open.map((order) => lack(order, net)));
   let many = Math.min(...open.map((order) => lack(order, net) - order.givenUp * order.name.price * order.name.lot));
-  if (taken(many) <= cash) few = many;
+  if (sumTaken(many) <= cash) few = many;
   for (let n = 0; n < HALVINGS && few !== many; n++) {
     const middle = (few + many) / 2;
-    if (taken(middle) <= cash) few = middle;
+    if (sumTaken(middle) <= cash) few = middle;
     else many = middle;
   }
   return open.reduce((sum, order) => sum + reducePurchase(order, lotsAt(order, few)), 0);

@@ -34,8 +34,8 @@ export interface RiskShares {
  *   before
  */
 export function computeRisk(engine: Engine, window: ReturnWindow, weights: Positions): RiskShares {
-  const positions = held(weights);
-  return covering(sharesOf(engine, window, [positions])[0]!, positions);
+  const positions = listHoldings(weights);
+  return addCoverage(sharesOf(engine, window, [positions])[0]!, positions);
 }
 
 /**
@@ -50,14 +50,14 @@ export function computeRisks(
   weights: Positions,
   benchmark: Positions,
 ): { readonly risk: RiskShares; readonly active: RiskShares } {
-  const own = held(weights);
+  const own = listHoldings(weights);
   const active = computeActivePositions(weights, benchmark);
   const [ofOwn, ofActive] =
     own.size === active.size
       ? sharesOf(engine, window, [own, active])
       : [...sharesOf(engine, window, [own]), ...sharesOf(engine, window, [active])];
   return {
-    risk: covering(ofOwn!, own),
+    risk: addCoverage(ofOwn!, own),
     active: { ...ofActive!, coveredWeight: computeCoveredShare(active, ofActive!.contributions.keys()) },
   };
 }
@@ -69,18 +69,20 @@ export function computeCoveredShare(active: Positions, covered: Iterable<number>
   return total === 0 ? 1 : sumOver(covered, gross) / total;
 }
 
-function covering(shares: Shares, positions: Positions): RiskShares {
+function addCoverage(shares: Shares, positions: Positions): RiskShares {
   return { ...shares, coveredWeight: sumOver(shares.contributions.keys(), positions) };
 }
 
 /** Returns weight minus benchmark weight over the union of securities, by column ascending. */
 export function computeActivePositions(weights: Positions, benchmark: Positions): Map<number, number> {
-  const union = [...new Set([...held(weights).keys(), ...held(benchmark).keys()])].toSorted((a, b) => a - b);
+  const union = [...new Set([...listHoldings(weights).keys(), ...listHoldings(benchmark).keys()])].toSorted(
+    (a, b) => a - b,
+  );
   return new Map(union.map((column) => [column, (weights.get(column) ?? 0) - (benchmark.get(column) ?? 0)]));
 }
 
 /** Returns securities with a weight, by column ascending: sums do not depend on the order of the weights. */
-function held(weights: Positions): Map<number, number> {
+function listHoldings(weights: Positions): Map<number, number> {
   return new Map([...weights].filter(([, weight]) => weight !== 0).toSorted(([a], [b]) => a - b));
 }
 

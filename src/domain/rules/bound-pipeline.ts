@@ -1,5 +1,5 @@
 import { findSelectionClass, findWeightingClass } from './catalogue.js';
-import { category, numeric, type FieldUse } from '../datapoints/field-use.js';
+import { category, useNumber, type FieldUse } from '../datapoints/field-use.js';
 import type { PlacedUse } from './field-findings.js';
 import type { Selection } from './selection-class.js';
 import { addFallback } from './with-fallback.js';
@@ -54,7 +54,7 @@ export function bindPipeline(
   const rules = selection.map((row) => ({ id: row.id, type: row.type, rule: bindRule(row) }));
   const bound = bindWeighting(weighting);
   const { cap, cap_by: capBy, phase_in: phaseIn } = weighting;
-  const boundCap = cap === null || typeof cap === 'number' ? null : numeric(cap);
+  const boundCap = cap === null || typeof cap === 'number' ? null : useNumber(cap);
   const uses = [...rules.flatMap(({ rule }) => rule.reads), ...bound.reads, ...(boundCap === null ? [] : [boundCap])];
   return {
     rules,
@@ -63,7 +63,7 @@ export function bindPipeline(
     groupCaps: weighting.group_caps.map(({ field, cap, groups }) => ({ use: category(field), cap, groups })),
     cap: boundCap,
     capBy: capBy === undefined ? null : category(capBy),
-    phaseIn: phaseIn === undefined ? null : { use: numeric(phaseIn.field), steps: phaseIn.steps },
+    phaseIn: phaseIn === undefined ? null : { use: useNumber(phaseIn.field), steps: phaseIn.steps },
     remembers:
       rules.some(({ rule }) => rule.remembers) || uses.some(({ field }) => readsConstituents(field, definitions)),
     definitions,
@@ -73,21 +73,21 @@ export function bindPipeline(
 function listRankedUses(events: RuleDocument['events']): PlacedUse[] {
   const fields = { fast_entry: events?.fast_entry?.field, fast_exit: events?.fast_exit?.field };
   return Object.entries(fields).flatMap(([name, field]) =>
-    field === undefined ? [] : [{ use: numeric(field, 'field'), path: `events.${name}.field`, rowId: null }],
+    field === undefined ? [] : [{ use: useNumber(field, 'field'), path: `events.${name}.field`, rowId: null }],
   );
 }
 
 /** Binds a rule of a valid document. */
 export function bindRule(row: RuleSpec): Selection {
-  return addFallback(known(findSelectionClass(row.type), row.type), row);
+  return addFallback(requireKnown(findSelectionClass(row.type), row.type), row);
 }
 
 /** Binds a weighting of a valid document. */
 export function bindWeighting({ type, params }: Pick<WeightingSpec, 'type' | 'params'>): Weighting {
-  return known(findWeightingClass(type), type).bind(params);
+  return requireKnown(findWeightingClass(type), type).bind(params);
 }
 
-function known<T>(entry: T | undefined, type: string): T {
+function requireKnown<T>(entry: T | undefined, type: string): T {
   if (entry === undefined) throw new Error(`no class ${type}: documents are validated before they are bound`);
   return entry;
 }

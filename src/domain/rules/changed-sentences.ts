@@ -5,12 +5,12 @@ export interface ChangedSentences {
 }
 
 export const compareSentences = (before: readonly string[], after: readonly string[]): ChangedSentences => ({
-  removed: without(before, after),
-  added: without(after, before),
+  removed: subtractSentences(before, after),
+  added: subtractSentences(after, before),
 });
 
 /** Returns the sentences that one list contains more often than another, with their multiplicity. */
-function without(sentences: readonly string[], others: readonly string[]): string[] {
+function subtractSentences(sentences: readonly string[], others: readonly string[]): string[] {
   const left = [...others];
   return sentences.filter((sentence) => {
     const at = left.indexOf(sentence);

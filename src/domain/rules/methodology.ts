@@ -108,15 +108,15 @@ function marketValueSentences(document: IndexDocument): string[] {
 /** Describes the decimals of an index. */
 function roundingSentences({ rounding = {} }: Pick<IndexDocument, 'rounding'>): string[] {
   const { level, weights, shares, divisor } = rounding;
-  const published = rounded([level, 'levels'], [weights, 'weights']);
-  const computed = rounded([shares, 'index shares'], [divisor, 'the divisor']);
+  const published = describeRounding([level, 'levels'], [weights, 'weights']);
+  const computed = describeRounding([shares, 'index shares'], [divisor, 'the divisor']);
   return [
     ...(published === '' ? [] : [`Published values are rounded half away from zero: ${published}.`]),
     ...(computed === '' ? [] : [`Values of the calculation are rounded half away from zero: ${computed}.`]),
   ];
 }
 
-const rounded = (...members: readonly (readonly [decimals: number | undefined, name: string])[]): string =>
+const describeRounding = (...members: readonly (readonly [decimals: number | undefined, name: string])[]): string =>
   members
     .filter(([decimals]) => decimals !== undefined)
     .map(([decimals, name]) => `${name} to ${decimals} ${decimals === 1 ? 'decimal' : 'decimals'}`)

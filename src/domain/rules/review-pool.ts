@@ -2,7 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { ReviewPool } from '../books/decider.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
-import { numeric } from '../datapoints/field-use.js';
+import { useNumber } from '../datapoints/field-use.js';
 import { listAllPositions, rankPositions, selectWithValue } from '../datapoints/ranking.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { StoredModels } from '../risk/stored-model.js';
@@ -66,7 +66,7 @@ export function createPool({
     },
     ranked(session, field, { columns, constituents }) {
       const cross = crossOn(session, flagMembers(constituents, names));
-      const values = readValues({ cross, columns }, numeric(field));
+      const values = readValues({ cross, columns }, useNumber(field));
       return rankPositions(values, selectWithValue(values, listAllPositions(columns)), false).map(
         (position) => columns[position]!,
       );

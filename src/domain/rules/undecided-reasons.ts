@@ -58,13 +58,13 @@ function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly 
   const missing = reads.find(lacks);
   if (missing === undefined) return [`${what}.`];
   const text = describeExpression(missing.field);
-  const known = () => {
+  const describeKnown = () => {
     const days = Array.from(columns, (column) => cross.read(missing.field, column).knownFrom ?? '').filter(Boolean);
     return days.length === 0
       ? ''
       : ` It can be known from ${days.toSorted()[0]!} on, because their price bars begin too late.`;
   };
-  return [`${what}: none of the ${columns.length} securities has ${text}.`, known];
+  return [`${what}: none of the ${columns.length} securities has ${text}.`, describeKnown];
 }
 
 export function refuseCap({ message, stated }: Pick<CapInfeasible, 'message' | 'stated'>): Undecided {

@@ -62,14 +62,14 @@ export function keepWithin(
     const staying = bounds.incumbentMinimum ?? null;
     return staying !== null && incumbents !== null && incumbents[columns[position]!] === 1 ? staying : bounds.minimum;
   };
-  const passes = (value: number, lower: number | null): boolean =>
+  const isWithinBounds = (value: number, lower: number | null): boolean =>
     inclusive
       ? (lower === null || value >= lower) && (maximum === null || value <= maximum)
       : (lower === null || value > lower) && (maximum === null || value < maximum);
   const kept = new Uint8Array(columns.length);
   for (let i = 0; i < columns.length; i++) {
     const value = values[i]!;
-    kept[i] = (Number.isNaN(value) ? missing === 'include' : passes(value, lowerOf(i))) ? 1 : 0;
+    kept[i] = (Number.isNaN(value) ? missing === 'include' : isWithinBounds(value, lowerOf(i))) ? 1 : 0;
   }
   /** Returns a bound with the distance of the value; undefined if there is no bound. */
   const boundOf = (type: ThresholdType, bound: number | null, spare: number): Threshold[] => {
@@ -91,7 +91,7 @@ export function keepWithin(
           ...boundOf(isOfConstituents ? 'incumbent_minimum' : 'minimum', lower, value - (lower ?? 0)),
           ...boundOf('maximum', maximum, (maximum ?? 0) - value),
         ],
-        incumbent: kept[position] === 1 && isOfConstituents && !passes(value, bounds.minimum),
+        incumbent: kept[position] === 1 && isOfConstituents && !isWithinBounds(value, bounds.minimum),
       });
     },
   };

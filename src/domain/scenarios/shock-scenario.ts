@@ -42,9 +42,9 @@ interface SortedShocks {
 export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms): ScenarioResult {
   const { held, session, sm } = market;
   const { names, groups, factors, moves } = sortShocks(market, terms);
-  const direct = ({ identifier, group }: HeldSecurity) => names.get(identifier) ?? groups.get(group);
+  const findShock = ({ identifier, group }: HeldSecurity) => names.get(identifier) ?? groups.get(group);
   if (factors.length === 0) {
-    const returns = held.map((name): AssignedReturn => ({ value: direct(name) ?? 0, proxy: null }));
+    const returns = held.map((name): AssignedReturn => ({ value: findShock(name) ?? 0, proxy: null }));
     return { ...createResult(terms.name, held, returns), ...NO_WINDOW, ...NO_REGRESSION };
   }
   const from = Math.max(sm.first + 1, session - terms.regression_sessions + 1);
@@ -55,7 +55,7 @@ export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms):
   const valueOf = ({ slopes }: Response) => slopes.reduce((sum, slope, k) => sum + slope * moves[k]!, 0);
   const proxies = meansByGroup(held, (_, i) => responses[i] && valueOf(responses[i]));
   const returns = held.map((name, i): AssignedReturn => {
-    const struck = direct(name);
+    const struck = findShock(name);
     if (struck !== undefined) return { value: struck, proxy: null };
     const response = responses[i];
     if (response) return { value: valueOf(response), proxy: null, standardError: response.errorOf(moves) };
@@ -68,7 +68,7 @@ export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms):
   const whole = regressed(held.map(({ weight }) => weight));
   const responding = respondingWeights(
     held,
-    (name) => direct(name) !== undefined,
+    (name) => findShock(name) !== undefined,
     (i) => responses[i] !== undefined,
   );
   return {

@@ -31,29 +31,30 @@ interface Broken {
 const ORDERS: readonly Order[] = [
   {
     member: 'reference',
-    broken: ({ reference }, effective) => after(reference, effective, 'is after the effective date'),
+    broken: ({ reference }, effective) => requireAfter(reference, effective, 'is after the effective date'),
   },
   {
     member: 'announcement',
-    broken: ({ announcement, reference }) => after(reference, announcement, 'is before the reference date', 'second'),
+    broken: ({ announcement, reference }) =>
+      requireAfter(reference, announcement, 'is before the reference date', 'second'),
   },
   {
     member: 'announcement',
     broken: ({ announcement }, effective) =>
-      after(announcement, effective - 1, 'is not before the effective date', 'first', effective),
+      requireAfter(announcement, effective - 1, 'is not before the effective date', 'first', effective),
   },
   {
     member: 'pricing_date',
-    broken: ({ pricing, reference }) => after(reference, pricing, 'is before the reference date', 'second'),
+    broken: ({ pricing, reference }) => requireAfter(reference, pricing, 'is before the reference date', 'second'),
   },
   {
     member: 'pricing_date',
-    broken: ({ pricing }, effective) => after(pricing, effective, 'is after the effective date'),
+    broken: ({ pricing }, effective) => requireAfter(pricing, effective, 'is after the effective date'),
   },
 ];
 
 /** Checks that the first of two positions is after the second. @param named position from the member */
-function after(
+function requireAfter(
   first: number | undefined,
   second: number | undefined,
   words: string,

@@ -75,11 +75,11 @@ export function listReviewDays(
   const { position } = effective;
   const { reference, announcement, pricing } = findReviewPositions(rules, effective, calendar);
   const decided = Math.min(reference ?? position, position);
-  const within = (at = decided): Day => sessions[Math.max(decided, Math.min(at, position))]!;
+  const clampSession = (at = decided): Day => sessions[Math.max(decided, Math.min(at, position))]!;
   return {
     decision: sessions[decided]!,
-    ...(rules.announcement === undefined ? {} : { announcement: within(announcement) }),
-    ...(rules.pricing_date === undefined ? {} : { pricing: within(pricing) }),
+    ...(rules.announcement === undefined ? {} : { announcement: clampSession(announcement) }),
+    ...(rules.pricing_date === undefined ? {} : { pricing: clampSession(pricing) }),
   };
 }
 

@@ -103,9 +103,14 @@ function anchorDay(
     case 'third_friday':
       return nthWeekday({ first, last, nth: 3, weekday: FRIDAY });
     case 'nth_weekday':
-      return nthWeekday({ first, last, nth: required(nth, 'nth'), weekday: required(weekday, 'weekday') });
+      return nthWeekday({
+        first,
+        last,
+        nth: requireParameter(nth, 'nth'),
+        weekday: requireParameter(weekday, 'weekday'),
+      });
     case 'day_of_month':
-      return Math.min(first + required(day, 'day') - 1, last);
+      return Math.min(first + requireParameter(day, 'day') - 1, last);
   }
 }
 
@@ -131,7 +136,7 @@ function findLastSession({ sessions, closed }: ScheduledCalendar, first: Day, la
 }
 
 /** Validated documents have the parameter of their anchor. */
-function required(value: number | null, name: string): number {
+function requireParameter(value: number | null, name: string): number {
   if (value === null) throw new Error(`the anchor needs rebalance.${name}`);
   return value;
 }

@@ -23,7 +23,7 @@ const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 
 export function validateRebalance(rebalance: RebalanceSpec, path: string): Finding[] {
   if (rebalance.frequency !== 'custom' && rebalance.dates.length > 0) return [unreadDates(path, rebalance.frequency)];
   return [
-    ...lacking(rebalance, path),
+    ...listMissingFields(rebalance, path),
     ...reportUnreadParameters(RebalanceSpec, rebalance, path),
     ...dateRules(rebalance).flatMap(([name, rule]) => ruleFindings(rule, formatPath(path, [name]))),
     ...unreadNotice(rebalance, path),
@@ -70,7 +70,7 @@ function fractionFindings({ sessions, fractions }: PhaseSpec, path: string): Fin
   return [{ severity: 'error', code: 'WEIGHTS_NOT_ONE', message, path: field, value: sum }];
 }
 
-function lacking(rebalance: RebalanceSpec, path: string): Finding[] {
+function listMissingFields(rebalance: RebalanceSpec, path: string): Finding[] {
   if (rebalance.frequency === 'custom' && rebalance.dates.length === 0)
     return [missing(path, 'dates', 'The frequency custom')];
   if (!isAnchored(rebalance.frequency)) return [];

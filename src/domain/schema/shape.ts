@@ -216,7 +216,7 @@ interface Told {
 }
 
 function describe(issue: Issue, value: unknown, name: string): Description {
-  const got = printable(value);
+  const got = formatPrintable(value);
   if (value === undefined && issue.code !== 'custom') return { code: 'REQUIRED', message: `${name} is required.` };
   switch (issue.code) {
     case 'invalid_type':
@@ -262,7 +262,7 @@ function describe(issue: Issue, value: unknown, name: string): Description {
   }
 }
 
-function printable(value: unknown): string {
+function formatPrintable(value: unknown): string {
   if (typeof value === 'number') return String(value);
   const text = maskUrlPasswords(JSON.stringify(value) ?? 'nothing');
   return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
@@ -271,7 +271,7 @@ function printable(value: unknown): string {
 function measure(origin: string, value: unknown): string {
   if (origin === 'string') return `has ${countValues((value as string).length, 'character')}`;
   if (origin === 'array') return `has ${countValues((value as unknown[]).length, 'entry')}`;
-  return `is ${printable(value)}`;
+  return `is ${formatPrintable(value)}`;
 }
 
 /** Returns the limit and its verb: sizes are counted. */

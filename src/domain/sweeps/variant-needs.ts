@@ -62,12 +62,12 @@ export function findLackingVariantData(
   reached: Readonly<Record<string, IndexDocument>>,
   { market, calendars }: VariantGround,
 ): readonly Finding[] {
-  const lacking = (one: IndexDocument): readonly Finding[] => [
+  const listMissing = (one: IndexDocument): readonly Finding[] => [
     ...checkOnMarket(one, market, { severity: 'error', indexOf: (id) => reached[id] }),
     ...findLateRates(one.id, { documents: reached, market, calendars }),
   ];
   return Object.values(reached).flatMap((one) =>
-    lacking(one)
+    listMissing(one)
       .filter(({ severity }) => severity === 'error')
       .map((finding) =>
         one.id === document.id

@@ -113,7 +113,7 @@ export function applyPatch(
   const request = checkShape(SweepTerms, parts['request']);
   const usesStrategy = base.strategy !== null || Object.keys(patch).some((text) => text.startsWith('/strategy/'));
   const strategy = usesStrategy ? checkShape(SweepStrategy, parts['strategy']) : { value: null, findings: [] };
-  const below = (part: string, all: readonly Finding[]): Finding[] =>
+  const selectBelow = (part: string, all: readonly Finding[]): Finding[] =>
     all
       .filter(({ severity, code }) => severity === 'error' || code === 'UNKNOWN_FIELD')
       .map((finding) => ({
@@ -127,9 +127,9 @@ export function applyPatch(
       }));
   const wrong = [
     ...misplaced,
-    ...below('document', document.findings),
-    ...below('request', [...request.findings, ...orderFindings(request.value)]),
-    ...below('strategy', strategy.findings),
+    ...selectBelow('document', document.findings),
+    ...selectBelow('request', [...request.findings, ...orderFindings(request.value)]),
+    ...selectBelow('strategy', strategy.findings),
     ...identityFindings(base, document.document, path),
   ];
   if (

@@ -31,7 +31,7 @@ const MEMBERS_MAX = 20;
 function identicalSentence(identical: SweepTable['identical']): string {
   const groups = identical.slice(0, GROUPS_MAX).map((group) => {
     const more = group.length - MEMBERS_MAX;
-    return listed(
+    return joinWords(
       group
         .slice(0, MEMBERS_MAX)
         .map(String)
@@ -44,7 +44,7 @@ function identicalSentence(identical: SweepTable['identical']): string {
 }
 
 /** Two words or more, as in `0, 2 and 5`. */
-const listed = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+const joinWords = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 
 function skillSentence(deflatedSharpe: number, trials: number, overfit: number | null): string {
   const chance = trials === 1 ? 'one trial' : `the best of ${trials} trials`;

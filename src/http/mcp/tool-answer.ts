@@ -61,11 +61,11 @@ function noticeOf(
   bytesMax: number,
 ): Content[] {
   const places = cuts.map(({ path, total, unit }) => `${path || 'the response'} has ${total} ${unit}`).join('; ');
-  const notice = `Shortened to ${bytesMax} bytes; the first and last are shown: ${places}. Narrow the request (dates, identifiers, limit), or read all of it: ${whole(address)}.`;
+  const notice = `Shortened to ${bytesMax} bytes; the first and last are shown: ${places}. Narrow the request (dates, identifiers, limit), or read all of it: ${formatRequest(address)}.`;
   return [{ type: 'text', text: notice }, ...linkTo(type, address)];
 }
 
-const whole = ({ method, url }: Pick<Request, 'method' | 'url'>): string =>
+const formatRequest = ({ method, url }: Pick<Request, 'method' | 'url'>): string =>
   `${method} ${url.replace(/^\w+:\/\/[^/]+/, '')}`;
 
 /** Links to a resource of a GET; the response of another method is available only by its request. */
@@ -78,7 +78,7 @@ function linkTo(type: string, { method, url }: Pick<Request, 'method' | 'url'>):
 function linkOnly(answer: Answer, type: string, address: Pick<Request, 'method' | 'url'>): ToolResult {
   discard(answer);
   const size = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
-  const text = `The response is a file${size} (${type}); read it with ${whole(address)}.`;
+  const text = `The response is a file${size} (${type}); read it with ${formatRequest(address)}.`;
   return { content: [{ type: 'text', text }, ...linkTo(type, address)] };
 }
 

@@ -56,11 +56,15 @@ export async function jobReply({ status, resultBytes }: JobView): Promise<Reply>
   const after = new TextEncoder().encode('}');
   const { length } = resultBytes;
   const result = await resultBytes.open();
-  if (length === null) return { stream: between(before, result, after) };
+  if (length === null) return { stream: joinStreams(before, result, after) };
   return { stream: frameStream(result, { before, after }), length: before.length + length + after.length };
 }
 
-function between(head: Uint8Array, middle: ReadableStream<Uint8Array>, tail: Uint8Array): ReadableStream<Uint8Array> {
+function joinStreams(
+  head: Uint8Array,
+  middle: ReadableStream<Uint8Array>,
+  tail: Uint8Array,
+): ReadableStream<Uint8Array> {
   const reader = middle.getReader();
   let isHeadSent = false;
   return new ReadableStream<Uint8Array>({
@@ -100,7 +104,7 @@ function eventStream(
       comments.unref();
     },
     async pull(controller) {
-      const { done, value } = await events.next().catch(ended);
+      const { done, value } = await events.next().catch(releaseStream);
       if (done !== true && (await isStillAllowed())) return controller.enqueue(encoder.encode(eventText(value)));
       await end();
       controller.close();
@@ -114,7 +118,7 @@ function eventStream(
   }
 
   /** Releases the place of a failed stream, which receives no cancellation. @throws the failure */
-  async function ended(failure: unknown): Promise<never> {
+  async function releaseStream(failure: unknown): Promise<never> {
     await end();
     throw failure;
   }

@@ -3,7 +3,8 @@ import { admit, type Admission } from '../admission.js';
 import type { JobQueue, NewJob, QueueLimits } from '../queue.js';
 import type { JobStatus } from '../status.js';
 import type { PendingSubmissions } from './pending-submissions.js';
-import type { JobTable, LiveJob } from './job-table.js';
+import type { JobTable } from './job-table.js';
+import type { LiveJob } from './live-jobs.js';
 import type { Lines } from './lines.js';
 
 export interface Acceptance extends Pick<JobQueue, 'submit' | 'retry'> {

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js';
 import type { JobIdentity } from '../job-record.js';
 import { delayMsOf, type Life, type LifeEvent } from '../life-cycle.js';
-import type { LiveJob } from './job-table.js';
+import type { LiveJob } from './live-jobs.js';
 import type { Lines } from './lines.js';
 
 /** Jobs that wait for their earliest start. */

@@ -19,7 +19,7 @@ export interface LaneQueue {
 /** Returns true if a job of an owner may run now. */
 export type MayRun = (owner: string, jobId: string) => boolean;
 
-const any = (): boolean => true;
+const acceptAny = (): boolean => true;
 
 export function createLaneQueue(): LaneQueue {
   const waitingByOwner = new Map<string, string[]>(); // in order of turns
@@ -31,7 +31,7 @@ export function createLaneQueue(): LaneQueue {
     waitingByOwner.set(owner, list);
     length++;
   };
-  const first = (mayRun: MayRun) => {
+  const findFirst = (mayRun: MayRun) => {
     for (const [owner, list] of waitingByOwner) {
       const jobId = list.find((each) => mayRun(owner, each));
       if (jobId !== undefined) return { owner, list, jobId };
@@ -46,9 +46,9 @@ export function createLaneQueue(): LaneQueue {
     lengthOf: (owner) => waitingByOwner.get(owner)?.length ?? 0,
     push: (owner, jobId) => add(owner, (list) => list.push(jobId)),
     unshift: (owner, jobId) => add(owner, (list) => list.unshift(jobId)),
-    peek: (mayRun = any) => first(mayRun)?.jobId,
-    shift(mayRun = any) {
-      const turn = first(mayRun);
+    peek: (mayRun = acceptAny) => findFirst(mayRun)?.jobId,
+    shift(mayRun = acceptAny) {
+      const turn = findFirst(mayRun);
       if (turn === undefined) return undefined;
       const { owner, list, jobId } = turn;
       list.splice(list.indexOf(jobId), 1);

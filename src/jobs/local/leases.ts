@@ -1,6 +1,6 @@
 import type { AttemptKey } from '../attempt-key.js';
 import type { Lease } from '../queue.js';
-import type { LiveJob } from './job-table.js';
+import type { LiveJob } from './live-jobs.js';
 
 /** Leases of running jobs with their last heartbeats. */
 export interface Leases {

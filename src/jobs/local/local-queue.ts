@@ -23,7 +23,8 @@ import type { JobState, JobStatus } from '../status.js';
 import { createPendingSubmissions } from './pending-submissions.js';
 import { createDelayedJobs } from './delayed-jobs.js';
 import { createAcceptance } from './acceptance.js';
-import { createJobTable, type LiveJob } from './job-table.js';
+import { createJobTable } from './job-table.js';
+import type { LiveJob } from './live-jobs.js';
 import { createLeases, type Leases } from './leases.js';
 import { createLines } from './lines.js';
 

@@ -31,7 +31,7 @@ const FORGOTTEN_AT_ONCE_MAX = 400;
 export function createAcceptance(dependencies: AcceptanceDependencies) {
   const { jobs, rows, presence, clock, limits, log, find, isDraining, onChange } = dependencies;
   const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
-  const now = (): string => formatTimestamp(clock.now());
+  const formatNow = (): string => formatTimestamp(clock.now());
 
   /** @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED, DRAINING */
   function admitNow(job: Admission, place: Waiting, bytesMax = limits.jobBytesMax): void {
@@ -60,7 +60,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
           admitNow(own, accepted.with(place, own.owner), bytesMax[i]);
           accepted.add(own.owner);
         };
-        return finishSubmission(await jobs.add(job, { at: now(), place: places[i]!, admit }));
+        return finishSubmission(await jobs.add(job, { at: formatNow(), place: places[i]!, admit }));
       }),
     );
   };
@@ -69,7 +69,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
     submitAll,
     async retry(jobId: string): Promise<JobStatus> {
       // A job too large for every node waits for one with the memory.
-      const written = await jobs.renew(jobId, now(), (job, place) => admitNow(job, place, Infinity));
+      const written = await jobs.renew(jobId, formatNow(), (job, place) => admitNow(job, place, Infinity));
       if (written === undefined) throw jobNotFound(jobId);
       return finishSubmission(written);
     },

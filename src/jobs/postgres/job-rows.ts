@@ -219,7 +219,7 @@ function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions
         CASE WHEN queued_at < clock_timestamp() - interval '${PASSED_OVER_SECONDS} s' THEN ${all}::bigint ELSE ${free}::bigint END`;
 
   /** Columns that a start writes. @param from number of its first parameter */
-  const started = (from: number): readonly (readonly [column: string, value: string])[] => [
+  const listStartColumns = (from: number): readonly (readonly [column: string, value: string])[] => [
     ['status', `'running'`],
     ['reserved_until', 'NULL'],
     ['node', `$${from}`],
@@ -237,7 +237,7 @@ function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions
         ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED)`;
   const ofStart = ({ node, leaseMs, at, claim }: Start) => [node, leaseMs, at, claim];
   const fits = 'estimated_bytes <= $2::bigint';
-  const reserved = started(6).map(([column, value]) =>
+  const reserved = listStartColumns(6).map(([column, value]) =>
     column === 'reserved_until'
       ? `${column} = CASE WHEN ${fits} THEN NULL ELSE clock_timestamp() + interval '${RESERVED_SECONDS} s' END`
       : `${column} = CASE WHEN ${fits} THEN ${value} ELSE ${column} END`,
@@ -287,7 +287,7 @@ function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions
       return { ...keyOf(row), job_id, kind, owner, estimated_bytes: Number(bytes), claim, seen, input };
     },
     async start({ jobId, sequence, attempt }, start) {
-      const set = started(4).map(([column, value]) => `${column} = ${value}`);
+      const set = listStartColumns(4).map(([column, value]) => `${column} = ${value}`);
       const [beat] = await database.query<Beat>(
         `UPDATE ${jobs} SET ${set.join(', ')} WHERE ${SAME} AND status = 'pending' RETURNING ${BEAT}`,
         [jobId, sequence, attempt, ...ofStart(start)],

@@ -85,12 +85,12 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
   const sum = (lane: Lane, where = ''): string =>
     `coalesce(sum(${placesOf(lane)}) FILTER (WHERE ${live} AND NOT ${IS_COMMAND} ${where}), 0)::int`;
   // A node that does not report its memory takes jobs of any size.
-  const largest = (lane: Lane): string =>
+  const formatLargest = (lane: Lane): string =>
     `max(coalesce((state::jsonb ->> 'memory_bytes')::float8, 'infinity')) FILTER (WHERE ${placesOf(lane)} > 0) AS ${lane}`;
 
   return {
     async largest() {
-      const sql = `SELECT ${largest('heavy')}, ${largest('light')} FROM ${nodes} WHERE ${live}`;
+      const sql = `SELECT ${formatLargest('heavy')}, ${formatLargest('light')} FROM ${nodes} WHERE ${live}`;
       const [row] = await database.query<LargestMemory>(sql, []);
       return row!; // exactly one row
     },

@@ -21,13 +21,13 @@ const inGeneration = (kind: JobKindName, generation: number): string =>
 export const formatKind = (kind: JobKindName): string => inGeneration(kind, GENERATION);
 
 /** Kinds in rows that this release claims: its own and those of earlier releases. */
-export const CLAIMED_KINDS: readonly string[] = claimed(JOB_KINDS);
+export const CLAIMED_KINDS: readonly string[] = listClaimedKinds(JOB_KINDS);
 
 /** Returns those kinds without paused ones. */
 export const listStartedKinds = (isPaused: (kind: JobKindName) => boolean): readonly string[] =>
-  JOB_KINDS.some(isPaused) ? claimed(JOB_KINDS.filter((kind) => !isPaused(kind))) : CLAIMED_KINDS;
+  JOB_KINDS.some(isPaused) ? listClaimedKinds(JOB_KINDS.filter((kind) => !isPaused(kind))) : CLAIMED_KINDS;
 
-function claimed(kinds: readonly JobKindName[]): readonly string[] {
+function listClaimedKinds(kinds: readonly JobKindName[]): readonly string[] {
   return Array.from({ length: GENERATION }, (_, i) => kinds.map((kind) => inGeneration(kind, i + 1))).flat();
 }
 

@@ -62,19 +62,19 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
  * already adjusted for splits.
  */
 export function changesContent(content: MarketContent, adjustment: Adjustment, repair: Repair): boolean {
-  const held = (row: ActionRow) => content.actions.some((action) => isSame(action, row));
+  const hasAction = (row: ActionRow) => content.actions.some((action) => isSame(action, row));
   switch (repair.kind) {
     case 'scale':
       return repair.factor !== 1 && holdsValues(content, repair);
     case 'remove_values':
       return holdsValues(content, repair);
     case 'insert_action':
-      return !held(repair.action) && (adjustment === 'none' || ACTION_KINDS[repair.action.type] !== 'ratio');
+      return !hasAction(repair.action) && (adjustment === 'none' || ACTION_KINDS[repair.action.type] !== 'ratio');
     case 'remove_action':
-      return held(repair.action);
+      return hasAction(repair.action);
     case 'replace_action':
       return (
-        held(repair.action) &&
+        hasAction(repair.action) &&
         (repair.value !== repair.action.value || (repair.ex_date ?? repair.action.ex_date) !== repair.action.ex_date)
       );
   }

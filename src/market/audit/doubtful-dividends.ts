@@ -218,7 +218,7 @@ function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>
     const wrong = misses[0]! >= misses[1]! ? first : second;
     const other = wrong === first ? second : first;
     yield {
-      ...about(wrong, 'dividend_duplicate'),
+      ...describeDoubt(wrong, 'dividend_duplicate'),
       confidence: 0.8,
       message: `A dividend of ${other.action.value} has its ex-date on ${formatDay(other.action.exDay)}, ${Math.abs(second.action.exDay - first.action.exDay)} days apart; the price fell by ${percent(-other.move)} then and by ${percent(-wrong.move)} on this day.`,
       evidence: {
@@ -253,7 +253,7 @@ function* unadjusted(
     const rounding = unit / 2 / adjust(bar) + unit / 2 / adjust(bar - 1);
     if (Math.abs(step - due) < 0.5 * share + rounding) continue;
     yield {
-      ...about(payment, 'dividend_not_adjusted'),
+      ...describeDoubt(payment, 'dividend_not_adjusted'),
       confidence: 0.9,
       message: `${column} steps by ${round(step)} over this day; a dividend of ${percent(share)} is a step of ${round(due)}.`,
       evidence: { amount: payment.action.value, step, due },
@@ -275,7 +275,7 @@ function size(payment: Payment, proposed: number | null, confidence: number, why
       ? { kind: 'remove_action', action: rowOf(payment.action) }
       : { kind: 'replace_action', action: rowOf(payment.action), value: proposed };
   return {
-    ...about(payment, 'dividend_size'),
+    ...describeDoubt(payment, 'dividend_size'),
     confidence,
     message: `The dividend of ${payment.action.value} is not of the right size: ${why}.`,
     evidence: { amount: payment.action.value, yield: payment.yield, move: payment.move, usual_move: payment.sigma },
@@ -283,7 +283,7 @@ function size(payment: Payment, proposed: number | null, confidence: number, why
   };
 }
 
-function about({ action }: Payment, kind: Doubt['kind']): Pick<Doubt, 'id' | 'kind' | 'identifier' | 'date'> {
+function describeDoubt({ action }: Payment, kind: Doubt['kind']): Pick<Doubt, 'id' | 'kind' | 'identifier' | 'date'> {
   const date = formatDay(action.exDay);
   return { id: `${kind} ${action.identifier} ${date} ${action.value}`, kind, identifier: action.identifier, date };
 }

@@ -52,7 +52,7 @@ export function* findDoubtfulPrices(
         b = back;
         continue;
       }
-      const unit = nearest([100, 1 / 100], growths[b]!, FACTOR_TOLERANCE + 3 * sigma[b]!);
+      const unit = findNearestFactor([100, 1 / 100], growths[b]!, FACTOR_TOLERANCE + 3 * sigma[b]!);
       if (unit !== undefined) {
         yield flip(history, b, unit, columns);
         continue;
@@ -102,7 +102,7 @@ function barItComesBack({ returns, sigma, days }: NameHistory, b: number): numbe
 function print(history: NameHistory, b: number, back: number, held: readonly string[]): Doubt {
   const { identifier, close, returns, sigma } = history;
   const [date, to] = [dayText(history, b), dayText(history, back - 1)];
-  const factor = nearest(UNITS, 1 / (1 + returns[b]!), FACTOR_TOLERANCE + 3 * sigma[b]!);
+  const factor = findNearestFactor(UNITS, 1 / (1 + returns[b]!), FACTOR_TOLERANCE + 3 * sigma[b]!);
   const kind = factor === 100 || factor === 1 / 100 ? 'currency_flip' : 'unexplained_jump';
   return {
     id: `${kind} ${identifier} ${date}`,
@@ -271,7 +271,7 @@ const percent = (share: number) => `${Math.round(share * 1e4) / 100}%`;
 const round = (value: number) => Math.round(value * 1e4) / 1e4;
 
 /** Returns the factor nearest to a ratio, if it is near enough. */
-function nearest(factors: readonly number[], ratio: number, tolerance: number): number | undefined {
+function findNearestFactor(factors: readonly number[], ratio: number, tolerance: number): number | undefined {
   let best: number | undefined;
   for (const factor of factors)
     if (best === undefined || Math.abs(ratio / factor - 1) < Math.abs(ratio / best - 1)) best = factor;
@@ -283,7 +283,7 @@ function flip(history: NameHistory, b: number, unit: number, columns: readonly s
   const { identifier, close, returns, sigma } = history;
   let end = close.length;
   for (let c = b + 1; c < close.length; c++) {
-    if (nearest([unit], close[c - 1]! / close[c]!, FACTOR_TOLERANCE + 3 * sigma[c]!) !== undefined) {
+    if (findNearestFactor([unit], close[c - 1]! / close[c]!, FACTOR_TOLERANCE + 3 * sigma[c]!) !== undefined) {
       end = c;
       break;
     }

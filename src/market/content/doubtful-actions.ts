@@ -71,7 +71,8 @@ function groupByName(actions: readonly CorporateAction[]): ReadonlyMap<string, r
 
 const isSplit = ({ type, status }: CorporateAction) => ACTION_KINDS[type] === 'ratio' && status !== 'cancelled';
 
-const named = ({ type, identifier, exDay }: CorporateAction) => `The ${type} of ${identifier} on ${formatDay(exDay)}`;
+const describeAction = ({ type, identifier, exDay }: CorporateAction) =>
+  `The ${type} of ${identifier} on ${formatDay(exDay)}`;
 
 const datesDoubt = (action: CorporateAction) =>
   announcedBehind(action, { day: action.exDay, member: 'ex_date', words: (exDate) => `ex-date ${exDate}` });
@@ -98,7 +99,7 @@ function announcedBehind(action: CorporateAction, { day, member, words }: LaterD
   return {
     action,
     code: 'ACTION_DATES',
-    message: `${named(action)} is announced on ${announced}, behind its ${words(date)}.`,
+    message: `${describeAction(action)} is announced on ${announced}, behind its ${words(date)}.`,
     evidence: { announced, [member]: date },
   };
 }
@@ -121,7 +122,7 @@ function endDoubt(action: CorporateAction, { content, position }: Prices): Actio
     return {
       action,
       code: 'ACTION_DATES',
-      message: `${named(action)} ends it, and it has a bar on ${bar}: it leaves what holds it on ${exDate} and may be selected again.`,
+      message: `${describeAction(action)} ends it, and it has a bar on ${bar}: it leaves what holds it on ${exDate} and may be selected again.`,
       evidence: { ex_date: exDate, bar },
     };
   }
@@ -150,7 +151,7 @@ function sizeDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undef
   return {
     action,
     code: 'ACTION_SIZE',
-    message: `${named(action)} ${what} ${price} of ${formatDay(day)}.`,
+    message: `${describeAction(action)} ${what} ${price} of ${formatDay(day)}.`,
     evidence: { amount, close: price, close_date: formatDay(day) },
   };
 }
@@ -169,7 +170,7 @@ function splitDoubt(action: CorporateAction, prices: Prices): ActionDoubt | unde
   return {
     action,
     code: 'ACTION_SIZE',
-    message: `${named(action)} makes ${value} shares of one, and the close goes from ${traded} on ${formatDay(before.day)} to ${after.price} on ${formatDay(after.day)} as without it.`,
+    message: `${describeAction(action)} makes ${value} shares of one, and the close goes from ${traded} on ${formatDay(before.day)} to ${after.price} on ${formatDay(after.day)} as without it.`,
     evidence: { ratio: value, close_before: traded, close: after.price, close_date: formatDay(after.day) },
   };
 }
@@ -192,7 +193,7 @@ function conflictDoubt(action: CorporateAction, { endings }: Prices): ActionDoub
   return {
     action,
     code: 'ACTION_CONFLICT',
-    message: `${named(action)} is applied: ${termsOf(action)}. Other endings on that day are not: ${ignored}. The cash of a merger belongs in its cash; of an offer one action needs an election_date or election_default.`,
+    message: `${describeAction(action)} is applied: ${termsOf(action)}. Other endings on that day are not: ${ignored}. The cash of a merger belongs in its cash; of an offer one action needs an election_date or election_default.`,
     evidence: { ex_date: formatDay(exDay), applied: action.type, ignored },
   };
 }
@@ -260,18 +261,18 @@ const GIVES_SHARES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
 function findRelatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
   const { type, identifier, related, value, exDay, cash = 0 } = action;
   if (!GIVES_SHARES.has(type)) return undefined;
-  const without = (why: string): ActionDoubt => ({
+  const createPriceDoubt = (why: string): ActionDoubt => ({
     action,
     code: 'ACTION_WITHOUT_PRICE',
-    message: `${named(action)} gives ${value} shares for one ${why}: ${type === 'MERGER' ? 'its last close is paid instead' : 'they are worth nothing'}.`,
+    message: `${describeAction(action)} gives ${value} shares for one ${why}: ${type === 'MERGER' ? 'its last close is paid instead' : 'they are worth nothing'}.`,
     evidence: { ratio: value, ...(related === null ? {} : { related }) },
   });
-  if (related === null) return without('and names no related identifier');
-  if (related === identifier) return without('of itself');
-  if (!prices.position.has(related)) return without(`of ${related}, of which the market holds no bar`);
+  if (related === null) return createPriceDoubt('and names no related identifier');
+  if (related === identifier) return createPriceDoubt('of itself');
+  if (!prices.position.has(related)) return createPriceDoubt(`of ${related}, of which the market holds no bar`);
   const [own, other] = [closeBefore(identifier, exDay, prices), closeBefore(related, exDay, prices)];
   if (type !== 'MERGER' || own === undefined) return undefined;
-  if (other === undefined) return without(`of ${related}, which has no bar before`);
+  if (other === undefined) return createPriceDoubt(`of ${related}, which has no bar before`);
   const { reference } = prices.content;
   const currencyOf = (name: string) => readReference(reference, name, 'CURRENCY', exDay);
   const worth = value * other.price + cash;
@@ -279,7 +280,7 @@ function findRelatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt 
   return {
     action,
     code: 'ACTION_SIZE',
-    message: `${named(action)} gives ${value} shares of ${related}${cash === 0 ? '' : ` and ${cash} in cash`} for one, worth ${worth} at the close of ${formatDay(other.day)}; that is far from the own close before, ${own.price} of ${formatDay(own.day)}.`,
+    message: `${describeAction(action)} gives ${value} shares of ${related}${cash === 0 ? '' : ` and ${cash} in cash`} for one, worth ${worth} at the close of ${formatDay(other.day)}; that is far from the own close before, ${own.price} of ${formatDay(own.day)}.`,
     evidence: { ratio: value, related, worth, close: own.price, close_date: formatDay(own.day) },
   };
 }

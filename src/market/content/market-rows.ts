@@ -165,15 +165,8 @@ export function createMarketRows(
     valueBlocks[field]![row >>> BLOCK_BITS]![row & (BLOCK_ROWS - 1)] = value + 0; // + 0 turns a negative zero into 0
   }
 
-  function refuseNumber(file: MarketFile, column: number, text: string): void {
-    const name = file.written[column]!;
-    problems.error({
-      code: 'NOT_A_NUMBER',
-      path: cellPath(file.label, fileRow, name),
-      message: `${name} is ${quote(text)}, which ${explainNotANumber(text)}.`,
-      value: text,
-    });
-  }
+  const refuseNumber = (file: MarketFile, column: number, text: string): void =>
+    problems.error(describeNotANumber(file.written[column]!, text, { label: file.label, row: fileRow }));
 
   function refuseRow(file: MarketFile, message: string): void {
     problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, fileRow, ''), message });
@@ -190,35 +183,14 @@ export function createMarketRows(
     return undefined;
   }
 
-  function addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void {
-    if (cells === null) {
-      beginRow(undefined, undefined);
-      return;
-    }
-    const { identifierColumn, dateColumn } = file;
-    beginRow(
-      identifierColumn < 0 ? undefined : codeOf(file, textIn(cells[identifierColumn])),
-      dateColumn < 0 ? undefined : dayOf(file, cells[dateColumn]),
-    );
-    for (let column = 0; column < file.fieldOf.length; column++) {
-      if (file.fieldOf[column]! < 0) continue;
-      const value = numberIn(cells[column]);
-      if (value === undefined) refuseNumber(file, column, formatWrittenCell(cells[column]));
-      else if (value === value) setNumber(file, column, value);
-    }
-  }
-
+  const cellRows: CellRows = { beginRow: (code, day) => beginRow(code, day), setNumber, refuseNumber, codeOf, dayOf };
   return {
+    ...cellRows,
     beginFile,
     openFile,
-    beginRow,
     beginBar: (row, code, day) => beginRow(code, day, row),
-    setNumber,
-    refuseNumber,
     refuseRow,
-    addCells,
-    codeOf,
-    dayOf,
+    addCells: (file, cells) => addCells(cellRows, file, cells),
     toPanels: () =>
       toPanels({ identifiers: codes.names(), fields, codeBlocks, dayBlocks, valueBlocks, rows, files }, problems, {
         isPart,
@@ -232,11 +204,44 @@ export function createMarketRows(
   };
 }
 
+type CellRows = Pick<MarketRows, 'beginRow' | 'setNumber' | 'refuseNumber' | 'codeOf' | 'dayOf'>;
+
+function addCells(rows: CellRows, file: MarketFile, cells: readonly (Cell | undefined)[] | null): void {
+  if (cells === null) {
+    rows.beginRow(undefined, undefined);
+    return;
+  }
+  const { identifierColumn, dateColumn } = file;
+  rows.beginRow(
+    identifierColumn < 0 ? undefined : rows.codeOf(file, textIn(cells[identifierColumn])),
+    dateColumn < 0 ? undefined : rows.dayOf(file, cells[dateColumn]),
+  );
+  for (let column = 0; column < file.fieldOf.length; column++) {
+    if (file.fieldOf[column]! < 0) continue;
+    const value = numberIn(cells[column]);
+    if (value === undefined) rows.refuseNumber(file, column, formatWrittenCell(cells[column]));
+    else if (value === value) rows.setNumber(file, column, value);
+  }
+}
+
+/** Position of a cell in a file. */
+interface CellRow {
+  readonly label: string;
+  readonly row: number;
+}
+
+const describeNotANumber = (name: string, text: string, { label, row }: CellRow): Problem => ({
+  code: 'NOT_A_NUMBER',
+  path: cellPath(label, row, name),
+  message: `${name} is ${quote(text)}, which ${explainNotANumber(text)}.`,
+  value: text,
+});
+
 /** Describes a number that its column does not allow because of its sign. */
 const describeSign = (
   name: string,
   value: number,
-  { isPrice, label, row }: { readonly isPrice: boolean; readonly label: string; readonly row: number },
+  { isPrice, label, row }: CellRow & { readonly isPrice: boolean },
 ): Problem => ({
   code: isPrice ? 'NON_POSITIVE_PRICE' : 'OUT_OF_RANGE',
   path: cellPath(label, row, name),

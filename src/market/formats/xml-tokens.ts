@@ -48,12 +48,12 @@ function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Uint8Array): s
 
 /** Returns the position after the markup that begins at `open`; -1 if it is incomplete. */
 function endOfMarkup(text: string, open: number): number {
-  const after = (end: string) => {
+  const findEndAfter = (end: string) => {
     const at = text.indexOf(end, open);
     return at < 0 ? -1 : at + end.length;
   };
-  if (text.startsWith('<!--', open)) return after('-->');
-  if (text.startsWith('<![CDATA[', open)) return after(']]>');
+  if (text.startsWith('<!--', open)) return findEndAfter('-->');
+  if (text.startsWith('<![CDATA[', open)) return findEndAfter(']]>');
   if (text.length - open < 9) {
     // Too short to distinguish a comment from a declaration.
     if (text[open + 1] === '!') return -1;

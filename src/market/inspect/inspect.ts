@@ -135,13 +135,13 @@ async function lookedAt(inspected: Opened, { mapping: given = null, answers = {}
   const problems = createProblems();
   const source = await openSource(inspected, problems, answers);
   if (source === undefined) return nothingSeen(source, problems);
-  if (given !== null) return tried(source, toGiven(given, answers), { answers, trialsMax: 1 });
+  if (given !== null) return inspectAgain(source, toGiven(given, answers), { answers, trialsMax: 1 });
   const proposal =
     proposeMapping(source.samples, source.namedBy, answers) ??
     (saysColumns(answers) ? toGiven(applyAnswers({}, answers), answers) : undefined);
   return proposal === undefined
     ? nothingSeen(source, problems)
-    : tried(source, proposal, { answers, trialsMax: TRIALS_MAX });
+    : inspectAgain(source, proposal, { answers, trialsMax: TRIALS_MAX });
 }
 
 /** Returns true if only answers describe how to read a table that does not look like a price table. */
@@ -257,7 +257,7 @@ interface Trial {
 }
 
 /** Reads a source as proposed, and again with the corrections from each reading. */
-async function tried(source: Source, proposal: Proposal, { answers, trialsMax }: Trial): Promise<Inspection> {
+async function inspectAgain(source: Source, proposal: Proposal, { answers, trialsMax }: Trial): Promise<Inspection> {
   let terms: MarketTerms = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none' };
   const questions = [...proposal.questions];
   for (let trial = 1; ; trial++) {

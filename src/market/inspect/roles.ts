@@ -183,11 +183,11 @@ export const FIELD_ROLES = [
   'adjusted',
 ] as const satisfies readonly Role[];
 
-const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
+const simplify = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
 /** Returns the role of a column name; undefined if it is unknown. */
 export function roleOf(name: string): Role | undefined {
-  const text = plain(name);
+  const text = simplify(name);
   return (Object.keys(NAMES) as Role[]).find((role) => NAMES[role].includes(text)); // its own keys
 }
 
@@ -195,7 +195,7 @@ export function roleOf(name: string): Role | undefined {
 export function rolesOf(header: readonly string[]): Partial<Record<Role, string>> {
   const result: Partial<Record<Role, string>> = {};
   for (const role of Object.keys(NAMES) as Role[]) {
-    const name = NAMES[role].flatMap((text) => header.filter((column) => plain(column) === text)).at(0);
+    const name = NAMES[role].flatMap((text) => header.filter((column) => simplify(column) === text)).at(0);
     if (name !== undefined) result[role] = name;
   }
   return result;
@@ -203,7 +203,7 @@ export function rolesOf(header: readonly string[]): Partial<Record<Role, string>
 
 /** Returns a column that is called nearly like one of a role. */
 export function findNearRole(role: Role, header: readonly string[]): string | undefined {
-  const free = header.filter((column) => plain(column).length > 2 && roleOf(column) === undefined);
+  const free = header.filter((column) => simplify(column).length > 2 && roleOf(column) === undefined);
   for (const name of NAMES[role].slice(0, 2)) {
     const near = findNearestName(name, free);
     if (near !== undefined) return near;

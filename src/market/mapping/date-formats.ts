@@ -134,10 +134,10 @@ function dayOfParts({
 
 /** Returns true if a day is the date from which it was built. 30 February becomes another date. */
 function isOn(found: Day, { year, month, day }: { year: number; month: number; day: number }): boolean {
-  return formatDay(found) === `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`;
+  return formatDay(found) === `${String(year).padStart(4, '0')}-${padTwo(month)}-${padTwo(day)}`;
 }
 
-const two = (number: number) => String(number).padStart(2, '0');
+const padTwo = (number: number) => String(number).padStart(2, '0');
 
 function yearOf(text: string): number {
   const year = Number(text);

@@ -5,12 +5,12 @@ import { nameFileColumns } from '../tables/named-columns.js';
 import type { Problems } from '../tables/problems.js';
 import { isNamedWhole } from './market-tables.js';
 
-const same = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();
+const isSameName = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();
 
 /** Returns the position of a column by its exact name, or else ignoring case; -1 if there is none. */
 export function positionOf(columns: readonly string[], name: string): number {
   const exact = columns.findIndex((column) => column.trim() === name.trim());
-  return exact >= 0 ? exact : columns.findIndex((column) => same(column, name));
+  return exact >= 0 ? exact : columns.findIndex((column) => isSameName(column, name));
 }
 
 /** Datapoint for adjusted closes until dividends are derived from them. It is not a valid column name. */
@@ -124,7 +124,7 @@ export function renameColumns(mapping: Mapping, written: readonly string[]): str
       own === '' ||
       taken.has(own) ||
       (isNamedByTable && own === 'identifier') ||
-      mapping.ignore.some((ignored) => same(ignored, written[i]!));
+      mapping.ignore.some((ignored) => isSameName(ignored, written[i]!));
     return isLeftOut ? '' : own;
   });
 }

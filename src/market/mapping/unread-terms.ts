@@ -7,18 +7,18 @@ const TERMS =
 
 const CURRENCY = /^(currency|currencycode|ccy|waehrung|währung|devise|moneda|moeda|valuta)$/;
 
-const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}]/gu, '');
+const simplify = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}]/gu, '');
 
 /** Returns a column of the currency of prices. */
 export const currencyColumn = (columns: readonly string[]): string | undefined =>
-  columns.find((name) => CURRENCY.test(plain(name)));
+  columns.find((name) => CURRENCY.test(simplify(name)));
 
 /** Reports once each attribute column that a mapping ignores, and how to read it. */
 export function createUnreadTerms({ columns, ignore }: Mapping, problems: Problems) {
   const reported = new Set(Object.values(columns));
   return (written: readonly string[]) => {
     for (const name of written) {
-      if (reported.has(name) || !ignore.includes(name) || !TERMS.test(plain(name))) continue;
+      if (reported.has(name) || !ignore.includes(name) || !TERMS.test(simplify(name))) continue;
       reported.add(name);
       const isCurrency = currencyColumn([name]) !== undefined;
       const orStore = isCurrency ? ', or as currency of the store where it is one for all' : '';

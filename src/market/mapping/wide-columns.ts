@@ -130,8 +130,8 @@ function column(mapping: Mapping, [field, identifier]: readonly [string, string]
 
 /** Returns true if the first of two levels are fields, judged by the number of known fields. */
 function areFields(mapping: Mapping, first: readonly string[], second: readonly string[]): boolean {
-  const known = (names: readonly string[]) => names.filter((name) => isField(mapping, name)).length;
-  const [a, b] = [known(first), known(second)];
+  const countKnown = (names: readonly string[]) => names.filter((name) => isField(mapping, name)).length;
+  const [a, b] = [countKnown(first), countKnown(second)];
   return a === b ? new Set(first).size <= new Set(second).size : a > b;
 }
 

@@ -67,7 +67,7 @@ export async function transferAll(
     const done = await call(listFirstBytes(left, CALL_BYTES_MAX), at);
     if (done === 0) throw new Error(`the shared file ends at byte ${at}; more bytes were announced`);
     at += done;
-    left = behind(left, done);
+    left = skipPieces(left, done);
   }
 }
 
@@ -80,7 +80,7 @@ function listFirstBytes(pieces: readonly Uint8Array[], bytes: number): Uint8Arra
   return first;
 }
 
-function behind(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
+function skipPieces(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
   let skip = bytes;
   return pieces.map((piece) => {
     const skipped = Math.min(skip, piece.length);

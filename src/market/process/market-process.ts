@@ -266,7 +266,7 @@ function converse(
 ): Promise<Ending> {
   const span = findCurrentSpan();
   return new Promise<Ending>((resolve, reject) => {
-    const over = () => {
+    const endRequest = () => {
       clearTimeout(deadline);
       signal?.removeEventListener('abort', stop);
     };
@@ -278,18 +278,18 @@ function converse(
         else if (report.kind === 'needs') answer(onNeeds?.(report.needs));
         else if (report.kind === 'shape' || report.kind === 'days' || report.kind === 'rest') receive(report);
         else {
-          over();
+          endRequest();
           if (span !== undefined && report.timing !== undefined)
             reportTiming(`reader process ${request.task}`, span, report.timing, { 'process.pid': report.timing.pid });
           resolve(report); // the process has nothing left to do but to end
         }
       },
       onUnstarted() {
-        over();
+        endRequest();
         reject(new Refusal('STORE_READ_FAILED', 'The reading process could not be started.'));
       },
       onEnded(code, killedBy) {
-        over();
+        endRequest();
         reject(
           new Refusal(
             'STORE_READ_FAILED',
@@ -306,7 +306,7 @@ function converse(
       try {
         onHandOver(step);
       } catch (fault) {
-        over();
+        endRequest();
         child.end();
         reject(isFull(fault) ? new Refusal('STORAGE_FULL', (fault as Error).message) : fault);
       }

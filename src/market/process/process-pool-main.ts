@@ -118,10 +118,10 @@ function give(id: number, child: ChildProcess): void {
     if ((message as FreeProcess | { readonly kind: string }).kind === 'free') free(id, child);
     else tell({ id, kind: 'message', message });
   });
-  child.on('error', () => over(id, { id, kind: 'unstarted' }));
+  child.on('error', () => endChild(id, { id, kind: 'unstarted' }));
   child.on('close', (code, signal) => {
     const request = unanswered.get(id);
-    if (request === undefined) return over(id, { id, kind: 'ended', code, signal });
+    if (request === undefined) return endChild(id, { id, kind: 'ended', code, signal });
     unanswered.delete(id);
     const fresh = newProcess();
     give(id, fresh);
@@ -171,7 +171,7 @@ function wordsIn(group: ReaderGroup | undefined): readonly string[] {
   return [flag, `${ENTER_GROUP} && ${line}`, kibibytes, group.folder];
 }
 
-function over(id: number, event: ProcessPoolEvent): void {
+function endChild(id: number, event: ProcessPoolEvent): void {
   if (!children.delete(id)) return;
   unanswered.delete(id);
   tell(event);

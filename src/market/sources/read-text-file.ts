@@ -93,7 +93,7 @@ async function* bytesOf(
   // The path has no links; a link that was created since is not followed.
   const handle = await open(file.path, constants.O_RDONLY | constants.O_NOFOLLOW);
   let read = 0;
-  async function* raw(): AsyncGenerator<Uint8Array> {
+  async function* readChunks(): AsyncGenerator<Uint8Array> {
     for await (const chunk of handle.createReadStream({
       highWaterMark: file.isGzipped ? GZIPPED_CHUNK_BYTES : CHUNK_BYTES,
     })) {
@@ -105,11 +105,11 @@ async function* bytesOf(
     }
   }
   try {
-    if (!file.isGzipped) yield* raw();
+    if (!file.isGzipped) yield* readChunks();
     else {
       let inflated = 0;
       const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
-      pipeline(Readable.from(raw()), gunzip, () => {}); // its failure is thrown by the loop
+      pipeline(Readable.from(readChunks()), gunzip, () => {}); // its failure is thrown by the loop
       for await (const chunk of gunzip) {
         const bytes = chunk as Buffer; // as above
         inflated += bytes.length;

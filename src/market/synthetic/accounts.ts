@@ -74,14 +74,14 @@ const YEAR_DAYS = 365;
  * @source Ohlson (1995), Contemporary Accounting Research 11, 661-687: clean surplus.
  */
 export function openAccounts({ listed, isNew, sector, worth, dividends }: Opening, random: CounterRandom): Accounts {
-  const about = (middle: number) => middle * (0.65 + 0.7 * random.uniform());
-  const multiple = about(sector.priceToEarnings);
-  const margin = about(sector.margin);
+  const drawAround = (middle: number) => middle * (0.65 + 0.7 * random.uniform());
+  const multiple = drawAround(sector.priceToEarnings);
+  const margin = drawAround(sector.margin);
   const earningsNoise = EARNINGS_NOISE_MIN + (EARNINGS_NOISE_MAX - EARNINGS_NOISE_MIN) * random.uniform();
   const fiscalMonth = FISCAL_MONTHS[random.integer(FISCAL_MONTHS.length)]!;
   const lag = LAG_DAYS + random.integer(LAG_SPREAD);
   const reports: Report[] = [];
-  let book = worth / about(sector.priceToBook);
+  let book = worth / drawAround(sector.priceToBook);
   let followed = worth;
   let issued = 0;
   let periodEnd = yearEndBefore(listed - LAG_MAX, fiscalMonth);

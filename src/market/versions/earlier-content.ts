@@ -62,8 +62,9 @@ function stepBack<T>(axis: Axis<T>, change: ListChange<T>): void {
 }
 
 function tablesBefore(texts: TableTexts, changes: ContentChange['tables']): TableTexts {
-  const before = (table: keyof TableTexts): string[] => applyListChange(changes[table], texts[table], (text) => text);
-  return Object.fromEntries(TABLE_NAMES.map((table) => [table, before(table)])) as unknown as TableTexts; // Every table.
+  const readEarlierTexts = (table: keyof TableTexts): string[] =>
+    applyListChange(changes[table], texts[table], (text) => text);
+  return Object.fromEntries(TABLE_NAMES.map((table) => [table, readEarlierTexts(table)])) as unknown as TableTexts; // Every table.
 }
 
 interface Axes {

@@ -176,7 +176,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
       } catch (thrown) {
         if (!(thrown instanceof Unapproved)) throw thrown;
         // Requests of other clients count too, whether or not the client may read them.
-        throw required(await runUnrestricted(() => request(thrown.requested, by)));
+        throw refuseUnapproved(await runUnrestricted(() => request(thrown.requested, by)));
       }
     },
     async list(query) {
@@ -240,7 +240,7 @@ function detailOf({ kind, ...members }: ApprovalFacts): Record<string, unknown> 
   return { ...members, changes };
 }
 
-function required({ approval_id, state, action, subject, missing, expires_at, summary }: Approval): Refusal {
+function refuseUnapproved({ approval_id, state, action, subject, missing, expires_at, summary }: Approval): Refusal {
   const persons = missing === 1 ? 'one more person' : `${missing} more persons`;
   const rest = state === 'approved' ? 'It was approved meanwhile; repeat it.' : `It waits for ${persons}.`;
   const message = `${summary} This needs approval ${approval_id}. ${rest}`;

@@ -74,7 +74,7 @@ export function createDayRounds({
         fault === undefined
           ? await performRound({ ...terms, order: await orderOf(day.plan.indices) })
           : { state: 'blocked', reason: fault, held: keeper.day().held };
-      await keeper.end((now) => ended(now, end, clock.now()));
+      await keeper.end((now) => endRound(now, end, clock.now()));
       log.info(
         { schedule_id: day.schedule_id, date: day.date, state: end.state, reason: end.reason },
         'a round of a day ended',
@@ -86,7 +86,7 @@ export function createDayRounds({
       const reason = signal.aborted ? 'The service was stopped.' : failureText(thrown);
       const end: RoundEnd = { state: 'waiting', reason, held: keeper.day().held };
       await keeper.end((now) => ({
-        ...ended(now, end, clock.now()),
+        ...endRound(now, end, clock.now()),
         ...(signal.aborted && { next_attempt_at: timestamp() }),
       }));
     } finally {
@@ -126,7 +126,7 @@ const findClosedDay = (day: DayDocument, reason: string, at: string): DayDocumen
 });
 
 /** Returns a day after a round. */
-function ended(day: DayDocument, { state, reason, held }: RoundEnd, nowMs: number): DayDocument {
+function endRound(day: DayDocument, { state, reason, held }: RoundEnd, nowMs: number): DayDocument {
   const isLate = day.is_late || (day.deadline_at !== null && Date.parse(day.deadline_at) < nowMs);
   if (state === 'done')
     return {

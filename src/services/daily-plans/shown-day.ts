@@ -10,7 +10,7 @@ export function shownDay({
   steps,
   ...day
 }: DayDocument): ScheduleDay {
-  const shown = ({ artifact: _artifact, ...item }: StoredItem) => item;
+  const hideArtifact = ({ artifact: _artifact, ...item }: StoredItem) => item;
   const indices = plan.indices.length;
   return {
     ...day,
@@ -25,7 +25,7 @@ export function shownDay({
             : message,
         held,
         indices,
-        items: step.items.map(shown),
+        items: step.items.map(hideArtifact),
       };
     }),
   };

@@ -31,7 +31,7 @@ export function searchNames(market: MarketData, { q, limit, after }: SearchQuery
 
 function createListedSecurity(market: MarketData, identifier: string): IdentifierSearch['identifiers'][number] {
   const dates = lookupOf(market).datesOf(identifier);
-  const last = (field: string): number | null => {
+  const findLast = (field: string): number | null => {
     const value = dates === null ? null : fieldAt(market, identifier, field, dates.end);
     return typeof value === 'number' ? value : null;
   };
@@ -42,8 +42,8 @@ function createListedSecurity(market: MarketData, identifier: string): Identifie
     end: dates === null ? null : formatDay(dates.end),
     sector: latestText(market, identifier, 'SECTOR'),
     currency: latestText(market, identifier, 'CURRENCY') ?? market.currency ?? null,
-    close: last('CLOSE'),
-    market_cap: last('MARKET_CAP'),
+    close: findLast('CLOSE'),
+    market_cap: findLast('MARKET_CAP'),
   };
 }
 

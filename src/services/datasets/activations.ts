@@ -90,7 +90,10 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
   const snapshots = new WeakMap<MarketIdentity, ArtifactRef>();
   let fetching: Promise<unknown> = Promise.resolve();
 
-  async function named(reader: Pick<DocumentStore, 'get'>, id: string): Promise<ActiveMarketDocument | undefined> {
+  async function findActiveMarket(
+    reader: Pick<DocumentStore, 'get'>,
+    id: string,
+  ): Promise<ActiveMarketDocument | undefined> {
     const found = await reader.get('market', id);
     if (found === undefined) return undefined;
     const active = parseStored(found, ActiveMarketDocument);
@@ -99,7 +102,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     return active;
   }
 
-  const active = (reader: Pick<DocumentStore, 'get'>) => named(reader, ACTIVE);
+  const active = (reader: Pick<DocumentStore, 'get'>) => findActiveMarket(reader, ACTIVE);
 
   /** Writes that a content of a store is shared. */
   async function share(tx: DocumentTransaction, served: ServedMarket): Promise<ActiveMarketDocument> {
@@ -159,7 +162,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
       tx.publish({ type: 'store-content', market: served.identity });
     },
     async shared({ store_id: datasetId, content_hash: contentHash, adjustment, currency }) {
-      const wanted = await named(documents, formatSharedId(datasetId));
+      const wanted = await findActiveMarket(documents, formatSharedId(datasetId));
       if (wanted === undefined || wanted.market.contentHash !== contentHash) return undefined;
       const { handle, files } = await readSnapshot(await artifacts.file(wanted.snapshot));
       return prepareServedMarket({ ...handle, adjustment, currency }, wanted.loaded_at, files);

@@ -48,7 +48,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
     if (cell === undefined) {
       const isKnown = market.identifiers.includes(place.identifier);
       const what = isKnown ? `no session ${place.date}` : `no security ${place.identifier}`;
-      throw refused(isKnown ? 'date' : 'identifier', `The data store ${storeId} has ${what}.`);
+      throw refuseOverride(isKnown ? 'date' : 'identifier', `The data store ${storeId} has ${what}.`);
     }
     const close = market.fields.get('CLOSE')![cell]!;
     return Number.isNaN(close) ? null : close;
@@ -88,7 +88,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
     const others = (document.price_overrides ?? []).filter((one) => one !== before);
     const overrides = price === null ? others : [...others, { ...given, price }];
     if (overrides.length > OVERRIDES_MAX)
-      throw refused('price', `A data store has at most ${OVERRIDES_MAX} overrides.`);
+      throw refuseOverride('price', `A data store has at most ${OVERRIDES_MAX} overrides.`);
     await tx.put('store', storeId, {
       ...document,
       price_overrides: overrides.toSorted(
@@ -119,7 +119,10 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
     async override(storeId, request, { by, origin }) {
       const { document } = await requireDataset(documents, storeId);
       if (isManaged(document.kind))
-        throw refused('price', `The data store ${storeId} has no source: its prices are corrected by an import.`);
+        throw refuseOverride(
+          'price',
+          `The data store ${storeId} has no source: its prices are corrected by an import.`,
+        );
       const close = await closeAt(storeId, request);
       assertOverridden(document, request);
       const noted = { ...by, note: request.reason };
@@ -146,7 +149,7 @@ const overrideAt = ({ price_overrides: all }: DatasetDocument, place: PricePlace
 /** @throws Refusal VALIDATION_FAILED for a withdrawal without an override */
 function assertOverridden(document: DatasetDocument, request: PriceOverrideRequest): void {
   if (request.price !== null || overrideAt(document, request) !== undefined) return;
-  throw refused('price', `${request.identifier} has no override on ${request.date} that could be withdrawn.`);
+  throw refuseOverride('price', `${request.identifier} has no override on ${request.date} that could be withdrawn.`);
 }
 
 function createRequestedOverride(storeId: string, request: PriceOverrideRequest, before: number | null): Requested {
@@ -170,7 +173,7 @@ function createRequestedOverride(storeId: string, request: PriceOverrideRequest,
   };
 }
 
-function refused(path: string, message: string): Refusal {
+function refuseOverride(path: string, message: string): Refusal {
   const finding: Finding = { severity: 'error', code: 'NOT_IN_CHOICES', path, message };
   return refuseWithFindings('request', [finding]);
 }

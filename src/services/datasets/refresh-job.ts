@@ -163,12 +163,12 @@ function rowsAfter(
   { datasets, rejected_total: rejected }: RefreshReport,
   { market: { actions } }: ServedMarket,
 ): DatasetDocument['rows'] {
-  const before = (table: TableKind) => rows?.[table] ?? 0;
+  const countEarlierRows = (table: TableKind) => rows?.[table] ?? 0;
   const rowsOf = (table: TableKind) => {
-    if (unchangedTables.includes(table)) return before(table);
+    if (unchangedTables.includes(table)) return countEarlierRows(table);
     return rejected > 0 && table === 'corporate_actions' ? actions.length : (summary.rows[table] ?? 0);
   };
   return rowsByTable((table) =>
-    table === 'market' ? before('market') + datasets.market.added - datasets.market.removed : rowsOf(table),
+    table === 'market' ? countEarlierRows('market') + datasets.market.added - datasets.market.removed : rowsOf(table),
   );
 }

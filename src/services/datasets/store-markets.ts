@@ -81,7 +81,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   }
 
   /** Returns the content that a document describes, if it is in memory. */
-  function held(document: DatasetDocument): ServedMarket | undefined {
+  function findServedContent(document: DatasetDocument): ServedMarket | undefined {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = document;
     const market = kept.get(datasetId) ?? released.get(datasetId)?.deref();
     if (market?.identity.contentHash === contentHash) return redeclareMarket(market, { adjustment, currency });
@@ -118,7 +118,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     const reach = currentReach();
     if (reach !== undefined && !mayRead(reach, 'store', datasetId)) throw outside(reach, 'store', datasetId);
     for (let attempt = 1; ; attempt++) {
-      const known = held(await requireStored(datasetId));
+      const known = findServedContent(await requireStored(datasetId));
       const market = known ?? (await reading(datasetId));
       keep(market);
       // A read that another call began may be of the content before this call.

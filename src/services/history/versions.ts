@@ -78,7 +78,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     const head = await requireHead(subject);
     const version = await versionOf(documents, subject, number);
     if (version === undefined) throw versionNotFound(subject, number, head);
-    if (typeof version === 'string') throw unreadable(subject, number);
+    if (typeof version === 'string') throw refuseVersion(subject, number);
     return version;
   }
 
@@ -90,7 +90,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
 
   async function read(subject: Subject, number: number): Promise<VersionContent> {
     const version = await load(subject, number);
-    return { ...version, body: shown(subject, version.body) };
+    return { ...version, body: toClientForm(subject, version.body) };
   }
 
   /** Returns the methodology of an index on the served market; none if this engine cannot read it. */
@@ -159,7 +159,7 @@ async function forgetRunsLeft(tx: DocumentTransaction, { kind, id }: Subject): P
 const OTHER_WITH_RUNS: Partial<Record<VersionedKind, VersionedKind>> = { index: 'strategy', strategy: 'index' };
 
 /** Returns the document of a version as clients see it: places of data without the password that a URL may have. */
-function shown({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
+function toClientForm({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
   const { source } = body;
   return kind === 'store' && typeof source === 'string' ? { ...body, source: removePassword(source) } : body;
 }
@@ -187,7 +187,7 @@ function refuseDeleted(subject: Subject, { version, action, at }: Version): Refu
   return new Refusal('VERSION_NOT_FOUND', message, { version, action, at });
 }
 
-function unreadable(subject: Subject, version: number): Refusal {
+function refuseVersion(subject: Subject, version: number): Refusal {
   return new Refusal('DOCUMENT_UNREADABLE', `Version ${version} of the ${nameOf(subject)} cannot be read.`, {
     version,
   });

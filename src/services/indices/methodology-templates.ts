@@ -90,7 +90,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     const { lacks } = answersOn(market);
     const lack = lacks.get(template.id) ?? {
       needs: listMissingNeeds(documents, market),
-      findings: lacking(documents, market),
+      findings: listMissing(documents, market),
     };
     lacks.set(template.id, lack);
     return lack;
@@ -161,7 +161,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const { levels } = answersOn(market);
       const entry = levels.get(id);
       if (entry !== undefined) return entry;
-      assertNoErrors('template', lacking(known.documents, market));
+      assertNoErrors('template', listMissing(known.documents, market));
       const latest = formatDay((market.dates.at(-1) ?? 0) - SKETCH_DAYS);
       const earliest = firstBaseDate(market);
       const base = latest > earliest ? latest : earliest;
@@ -208,7 +208,7 @@ function parsedDocuments(template: MethodologyTemplate, calendars: Calendars, ba
 }
 
 /** Errors that running the documents on a market would give. */
-function lacking(documents: readonly IndexDocument[], market: MarketData): Finding[] {
+function listMissing(documents: readonly IndexDocument[], market: MarketData): Finding[] {
   const byId = new Map(documents.map((document) => [document.id, document]));
   return documents
     .flatMap((document) => checkOnMarket(document, market, { severity: 'error', indexOf: (id) => byId.get(id) }))

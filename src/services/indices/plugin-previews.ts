@@ -4,7 +4,7 @@ import { validateIndex } from '#domain/checks/validate-index.js';
 import { addPluginDefaults, checkPlugin, createSourceFinding } from '#domain/checks/validate-plugin.js';
 import { addText } from '#domain/datapoints/expressions/print.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
-import { numeric } from '#domain/datapoints/field-use.js';
+import { useNumber } from '#domain/datapoints/field-use.js';
 import { readDefinitions } from '#domain/documents/definitions.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { checkGivenParameters, resolvePluginCode } from '#domain/documents/plugin-code.js';
@@ -106,7 +106,7 @@ export function createPluginPreviews({
       const served = markets.current();
       if (served === undefined) return { ...withoutValues([]), valid: true };
       const document = await termsOf(plugin, request, served.market);
-      const reads = { ...numeric(VALUES), as: 'any' as const };
+      const reads = { ...useNumber(VALUES), as: 'any' as const };
       const lacking = checkFields(
         [{ use: reads, path: 'inputs', rowId: null }],
         served.market,

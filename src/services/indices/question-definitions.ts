@@ -78,12 +78,12 @@ export function createQuestionDefinitions({
   states,
   calendars,
 }: QuestionDefinitionsDependencies): QuestionDefinitions {
-  async function reached(document: IndexDocument) {
+  async function findReached(document: IndexDocument) {
     const all = await reachedBy(documents, document);
     return { documents: all, ...(await modelFiles(documents, artifacts, all)) };
   }
 
-  async function checked(body: Body): Promise<CheckedDocument> {
+  async function checkBody(body: Body): Promise<CheckedDocument> {
     const { document, findings } = await createStoredIndices(documents).answer((indexOf) =>
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf }),
     );
@@ -100,7 +100,7 @@ export function createQuestionDefinitions({
     return [...findings, ...assumed];
   }
 
-  async function now(id: string): Promise<Pick<Definition, 'document' | 'version'>> {
+  async function readCurrent(id: string): Promise<Pick<Definition, 'document' | 'version'>> {
     const { document, etag } = await requireIndex(documents, id);
     return { document, version: await versionWith(documents, { kind: 'index', id }, etag) };
   }
@@ -120,7 +120,7 @@ export function createQuestionDefinitions({
   const onStore = <T>(definition: Body | IndexDocument, work: () => Promise<T>) =>
     runOnStoreOf({ documents, stores }, definition, work);
 
-  return { reached, checked, onMarket, now, onStore, onRun };
+  return { reached: findReached, checked: checkBody, onMarket, now: readCurrent, onStore, onRun };
 }
 
 /** Returns a response with the version of the definition to which it belongs. */

@@ -72,7 +72,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
         return { blocks, count, text: await readBlock(volume, { kind: 'batch', block: block - before }, artifacts) };
       before += volume.blocks.length;
     }
-    throw beyond(block, blocks);
+    throw refuseBlock(block, blocks);
   }
 
   /** A block whose parts are all solved, from the outputs that survive a crash. */
@@ -82,7 +82,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     const { payload, kept } = input.body as StoredInput; // A submission wrote it and the store checked it.
     const sizes = measureAccounts(kind.decode(payload)?.accounts ?? []);
     const blocks = Math.ceil(sizes.length / PARTS_PER_BLOCK);
-    if (block >= blocks) throw beyond(block, blocks);
+    if (block >= blocks) throw refuseBlock(block, blocks);
     const first = block * PARTS_PER_BLOCK;
     const wanted = sizes.slice(first, first + PARTS_PER_BLOCK).map((_, at) => first + at);
     const texts = await Promise.all(
@@ -136,7 +136,7 @@ function volumesIn(stored: StoredResult | null): Volumes | undefined {
   return [rows, { ...rows, blocks: rows.blocks.slice(0, -1) }];
 }
 
-const beyond = (block: number, blocks: number): Refusal =>
+const refuseBlock = (block: number, blocks: number): Refusal =>
   refuseWithFindings('query', [
     {
       severity: 'error',

@@ -1,44 +1,25 @@
-import { callOnce } from '#base/once.js';
 import type { RiskModelCollection } from '#contract/risk-models.js';
 import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
-import { listReferences } from '#domain/checks/validate-reference.js';
-import { assertFewSecurities } from '#domain/risk/model-parts.js';
-import { RiskModelRequest, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
+import type { RiskModelDocument, RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
-import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import { compareText, type Finding } from '#domain/refusals/findings.js';
-import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
-import type { MarketData } from '#domain/market/market-data.js';
+import { compareText } from '#domain/refusals/findings.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
-import { lookupOf } from '#market/serving/market-lookup.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RiskModelPayload, RiskValidationPayload } from '#domain/jobs/payloads.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
-import { requireRun } from '../stored/run-documents.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from '../runs/run-states.js';
-import { readRecordedClosures } from '../stored/recorded-closures.js';
-import { findIndex } from '../stored/stored-indices.js';
 import { addUnreadable } from '../shared/skipped.js';
 import { memoryOfEstimate, memoryOfMatrix } from './model-memory.js';
-import {
-  exportTerms,
-  piecesOf,
-  listServedModels,
-  findServedModel,
-  selectSmallFields,
-  streamOf,
-  summaryOf,
-  type ServedModel,
-} from './risk-model-views.js';
-import { matrixPaths } from '../stored/matrix-paths.js';
+import { createModelRequests, indexOf } from './model-requests.js';
+import { createModelStreams } from './model-streams.js';
+import { findServedModel, selectSmallFields, summaryOf } from './risk-model-views.js';
 import { assertNumbers, hasNumbers, modelNotFound, readModel, requireModel } from '../stored/used-models.js';
 
 export interface RiskModelsDependencies {
@@ -96,9 +77,6 @@ export interface RiskModels {
   result(value: unknown): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** The request of an absent body. */
-const defaultsText = callOnce(() => toCanonicalJson(RiskModelRequest.parse({})));
-
 export function createRiskModels({
   documents,
   artifacts,
@@ -111,99 +89,8 @@ export function createRiskModels({
   workers,
 }: RiskModelsDependencies): RiskModels {
   const load = (modelId: string) => requireModel(documents, modelId);
-
-  const matrixOf = async ({ covariance }: RiskModelDocument, { assetIds, at }: ServedModel) => ({
-    paths: await matrixPaths(artifacts, covariance),
-    order: assetIds.length,
-    ...(at === undefined ? {} : { at }),
-  });
-
-  function json(document: RiskModelDocument, served: ServedModel, signal?: AbortSignal): ReadableStream<Uint8Array> {
-    const write = async (part: RiskModelPart) =>
-      (await jobs.query('risk-model-part', { ...(await matrixOf(document, served)), part }, signal)).bytes;
-    return streamOf(piecesOf(document, served, write));
-  }
-
-  /** Returns a model as an import reads it, date by date. */
-  async function* importPieces(
-    document: RiskModelDocument,
-    signal?: AbortSignal,
-  ): AsyncGenerator<Uint8Array, undefined> {
-    const { factors, factor_model: told } = document;
-    const encoder = new TextEncoder();
-    yield encoder.encode(`${toCanonicalJson(exportTerms(document)).slice(0, -1)},"models":[`);
-    for (const [k, served] of listServedModels(document).entries()) {
-      const own =
-        factors === undefined || told === undefined
-          ? null
-          : {
-              path: await artifacts.file(factors),
-              at: served.factorsAt,
-              names: told.factors.map(({ factor }) => factor),
-            };
-      const input = { ...(await matrixOf(document, served)), date: served.date, names: served.assetIds, factors: own };
-      if (k > 0) yield encoder.encode(',');
-      yield (await jobs.query('export-risk-model', input, signal)).bytes;
-    }
-    yield encoder.encode(']}');
-    return undefined;
-  }
-
-  /** Returns a new request without securities repeats the stored one, unless it differs otherwise. */
-  async function settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
-    if (request.identifiers.length > 0 || request.index_id !== null) return request;
-    const isAbsent = toCanonicalJson(request) === defaultsText();
-    if (isAbsent && (await documents.get('risk-model', modelId)) !== undefined) {
-      const { request: earlier } = (await load(modelId)).document;
-      if (earlier !== undefined) return earlier;
-    }
-    throw new Refusal(
-      'UNIVERSE_REQUIRED',
-      `The risk model ${modelId} needs identifiers or an index_id (--identifiers or --index).`,
-    );
-  }
-
-  async function payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload> {
-    const runId = indexOf(request);
-    if (runId === null) {
-      const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
-      assertFewSecurities(identifiers.length, 'identifiers');
-      assertKnown(market, request.identifiers);
-      return { model_id: modelId, request, identifiers, run: null };
-    }
-    return { model_id: modelId, request, identifiers: null, run: { run_id: runId, ...(await termsOf(runId)) } };
-  }
-
-  async function termsOf(runId: string) {
-    const document = await indexOfRun(runId);
-    const { calendar, currency } = document;
-    const closures = await readRecordedClosures(documents);
-    return { calendar, ...(closures && { closures }), currency, treatment: await treatmentOf(document) };
-  }
-
-  async function indexOfRun(runId: string): Promise<IndexDocument> {
-    const finding = (message: string) =>
-      refuseWithFindings('request', [
-        { severity: 'error', code: 'RUN_NOT_FOUND', message, path: 'index_id', value: runId },
-      ]);
-    if ((await documents.get('run', runId)) === undefined)
-      throw finding(`${runId} has no stored run to take names from: run its backtest first.`);
-    const run = await requireRun(documents, runId);
-    await states.requireMarket(run); // Names of another store would be missing without a word.
-    const document = await findIndex(documents, run.index_id);
-    if (document === undefined) throw finding(`The index of the run of ${runId} was deleted.`);
-    return document;
-  }
-
-  /** A derived index has the treatment of its source. */
-  async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
-    if (document.pipeline) return document.pipeline.treatment;
-    const [parentId] = listReferences(document);
-    const parent = parentId === undefined ? undefined : await findIndex(documents, parentId);
-    if (parent === undefined)
-      throw new Refusal('INDEX_NOT_FOUND', `The index ${parentId}, from which ${document.id} derives, is not stored.`);
-    return treatmentOf(parent);
-  }
+  const { matrixOf, streamModel, streamImport } = createModelStreams({ artifacts, jobs });
+  const { settle, payloadOf, termsOf, storeOfRun } = createModelRequests({ documents, states });
 
   return {
     async list({ limit, after }) {
@@ -222,7 +109,7 @@ export function createRiskModels({
       await assertNumbers(artifacts, document); // Before the first byte is out.
       return {
         etag,
-        json: (signal) => json(document, served, signal),
+        json: (signal) => streamModel(document, served, signal),
         arrow: async (signal) =>
           jobs.query(
             'risk-model-arrow',
@@ -238,7 +125,7 @@ export function createRiskModels({
     async exported(modelId, signal) {
       const { document, etag } = await load(modelId);
       await assertNumbers(artifacts, document);
-      return { etag, json: streamOf(importPieces(document, signal)) };
+      return { etag, json: streamImport(document, signal) };
     },
     async estimate(modelId, asked, origin) {
       const request = await settle(modelId, asked);
@@ -281,19 +168,9 @@ export function createRiskModels({
       const document = readModel(value);
       if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', 'The result of the job cannot be read.');
       await assertNumbers(artifacts, document);
-      return json(document, findServedModel(document));
+      return streamModel(document, findServedModel(document));
     },
   };
-
-  /**
-   * Returns the store of the run of an index, on which its securities are estimated; undefined for the store of the
-   * call.
-   */
-  async function storeOfRun(indexId: string | null): Promise<string | undefined> {
-    if (indexId === null) return undefined;
-    await indexOfRun(indexId);
-    return states.storeOf(await requireRun(documents, indexId));
-  }
 
   async function estimateOn(
     modelId: string,
@@ -316,11 +193,6 @@ export function createRiskModels({
   }
 }
 
-/** The index whose names a model has; null if the request lists them, which takes precedence. */
-function indexOf({ identifiers, index_id: indexId }: RiskModelRequest): string | null {
-  return identifiers.length > 0 ? null : indexId;
-}
-
 /** Settings that an estimated model can be estimated by again. @throws Refusal VALIDATION_FAILED of an imported one */
 function estimatedBy({ model_id: modelId, request }: RiskModelDocument): RiskModelRequest {
   if (request !== undefined) return request;
@@ -328,22 +200,4 @@ function estimatedBy({ model_id: modelId, request }: RiskModelDocument): RiskMod
   throw refuseWithFindings('request', [
     { severity: 'error', code: 'NOT_IN_CHOICES', path: 'model_id', message, value: modelId },
   ]);
-}
-
-/** @throws Refusal VALIDATION_FAILED with one finding for each name that the store does not hold */
-function assertKnown(market: MarketData, identifiers: readonly string[]): void {
-  const lookup = lookupOf(market);
-  const findings = identifiers.flatMap((identifier, i): Finding[] => {
-    if (lookup.positionOf(identifier) !== undefined) return [];
-    return [
-      {
-        severity: 'error',
-        code: 'UNKNOWN_IDENTIFIER',
-        message: `The data contains no prices for ${identifier}.`,
-        path: `identifiers[${i}]`,
-        value: identifier,
-      },
-    ];
-  });
-  if (findings.length > 0) throw refuseWithFindings('request', findings);
 }

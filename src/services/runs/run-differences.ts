@@ -55,7 +55,8 @@ export function createRunDifferenceJob({
   /** Returns the market on which a run was made, or the reason why it is unavailable. */
   async function marketOf(run: RunDocument, version: number | null): Promise<MarketHandle | Unknown> {
     const served = markets.served()?.handle;
-    if (served === undefined) return { reason: `A replay needs the data of ${named(run)}: no data store is served.` };
+    if (served === undefined)
+      return { reason: `A replay needs the data of ${describeRun(run)}: no data store is served.` };
     const declared = {
       adjustment: run.adjustment ?? served.adjustment,
       currency: run.declared_currency === undefined ? (served.currency ?? null) : run.declared_currency,
@@ -63,10 +64,12 @@ export function createRunDifferenceJob({
     if (served.contentHash === run.store_content_hash) return { ...served, ...declared };
     if (served.datasetId !== run.store_id)
       return {
-        reason: `A replay needs the data of ${named(run)}, made on the store ${run.store_id ?? 'of before stores were named'}; ${served.datasetId} is served.`,
+        reason: `A replay needs the data of ${describeRun(run)}, made on the store ${run.store_id ?? 'of before stores were named'}; ${served.datasetId} is served.`,
       };
     if (version === null)
-      return { reason: `The data of ${named(run)} cannot be had again: no version of ${served.datasetId} has it.` };
+      return {
+        reason: `The data of ${describeRun(run)} cannot be had again: no version of ${served.datasetId} has it.`,
+      };
     try {
       return { ...(await dataVersions.at(version)).served.handle, ...declared };
     } catch (refusal) {
@@ -141,7 +144,7 @@ export function createRunDifferenceJob({
     for (const { market, version, run } of [from, to]) {
       if ('reason' in market) return { ...UNKNOWN_DATA, stores, reason: market.reason };
       if (version === null)
-        return { ...UNKNOWN_DATA, stores, reason: `No version of ${stores.from} has the data of ${named(run)}.` };
+        return { ...UNKNOWN_DATA, stores, reason: `No version of ${stores.from} has the data of ${describeRun(run)}.` };
     }
     const versions = { from: from.version!, to: to.version!, limit: CELLS_MAX, appended: false }; // As above.
     const bytes = await dataVersions.difference(stores.from, versions, signal);
@@ -152,7 +155,7 @@ export function createRunDifferenceJob({
   }
 }
 
-const named = (run: RunDocument): string => `the run ${runIdOf(run)}`;
+const describeRun = (run: RunDocument): string => `the run ${runIdOf(run)}`;
 
 /** Counts for equal contents. */
 const NO_ROWS = { rows_added: 0, rows_changed: 0, rows_removed: 0 };

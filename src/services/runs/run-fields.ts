@@ -4,7 +4,7 @@ import { printExpression } from '#domain/datapoints/expressions/print.js';
 import { readExpression, type ReadText } from '#domain/datapoints/expressions/read-text.js';
 import { listCalls } from '#domain/datapoints/expressions/reads.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
-import { numeric } from '#domain/datapoints/field-use.js';
+import { useNumber } from '#domain/datapoints/field-use.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors } from '#domain/refusals/refusal.js';
@@ -30,13 +30,13 @@ interface ReadField {
 
 function readField(text: string, market: MarketData, path: string): ReadField {
   if (isName(text, market)) {
-    const use = numeric(text);
+    const use = useNumber(text);
     return { text, findings: checkFields([{ use, path, rowId: null }], market, 'error') };
   }
   const read = readExpression(text, 'number');
   const problems = read.problems.map((problem): Finding => ({ severity: 'error', path, ...problem }));
   if (read.tree === undefined) return { text, findings: problems };
-  const result = checkFields([{ use: numeric(read.tree), path, rowId: null }], market, 'error');
+  const result = checkFields([{ use: useNumber(read.tree), path, rowId: null }], market, 'error');
   const placed = locateInTexts(result, new Map<string, ReadText>([[path, read]]));
   return { text: printExpression(read.tree), findings: [...placed, ...ofDecisions(read.tree, path)] };
 }

@@ -138,10 +138,14 @@ function columnsOf(market: MarketData | undefined): SqlOrder['columns'] {
   const fixed = Object.entries(SQL_VIEWS).map(([view, { columns }]) => [view, typesOf(columns)]);
   return {
     ...(Object.fromEntries(fixed) as SqlOrder['columns']), // One of each view.
-    prices: { ...typesOf(PRICE_KEYS), ...named(PRICE_KEYS, [...(market?.fields.keys() ?? [])], () => 'number') },
+    prices: { ...typesOf(PRICE_KEYS), ...nameColumns(PRICE_KEYS, [...(market?.fields.keys() ?? [])], () => 'number') },
     reference: {
       ...typesOf(REFERENCE_KEYS),
-      ...named(REFERENCE_KEYS, market?.reference.columns ?? [], (name) => KINDS[findReferenceKind(market!, name)]),
+      ...nameColumns(
+        REFERENCE_KEYS,
+        market?.reference.columns ?? [],
+        (name) => KINDS[findReferenceKind(market!, name)],
+      ),
     },
   };
 }
@@ -152,7 +156,7 @@ const typesOf = (columns: Readonly<Record<string, ExportColumn>>) =>
   Object.fromEntries(Object.entries(columns).map(([name, { type }]) => [name, type]));
 
 /** Returns the types of columns whose names differ, ignoring case, from each other and from those of the keys. */
-function named(
+function nameColumns(
   keys: Readonly<Record<string, ExportColumn>>,
   names: readonly string[],
   typeOf: (name: string) => SqlColumnType,

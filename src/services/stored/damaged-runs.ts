@@ -46,17 +46,17 @@ export async function requireUndamagedRun(
 export async function isAnyDamaged(artifacts: Looked, run: RunDocument): Promise<boolean> {
   const { result, overview, plan, checkpoint } = run.artifacts;
   const others = [result, result?.inset, overview, plan, checkpoint].filter((ref) => ref !== undefined);
-  return (await artifacts.damaged([...filesOf(run), ...dated(run, others)])).size > 0;
+  return (await artifacts.damaged([...filesOf(run), ...dateFiles(run, others)])).size > 0;
 }
 
 /** Files that the record of a run is written from. */
 function filesOf(run: RunDocument): readonly DatedArtifact[] {
   const { columns, record } = run.artifacts;
-  return dated(run, [columns, ...listEarlierFiles(run), ...(record ? [record] : [])]);
+  return dateFiles(run, [columns, ...listEarlierFiles(run), ...(record ? [record] : [])]);
 }
 
 /** Files of a run are written after it was stamped. */
-function dated({ run_at: stamp }: RunDocument, refs: readonly DatedArtifact['ref'][]): readonly DatedArtifact[] {
+function dateFiles({ run_at: stamp }: RunDocument, refs: readonly DatedArtifact['ref'][]): readonly DatedArtifact[] {
   const madeAt = stamp === null ? 0 : Date.parse(stamp);
   return refs.map((ref) => ({ ref, madeAt }));
 }

@@ -37,7 +37,7 @@ export async function auditHead(reader: Reader): Promise<StoredAuditHead> {
   const stored = await reader.get('audit-head', HEAD);
   if (stored === undefined) return NO_AUDIT;
   const head = parseStored(stored, StoredAuditHead);
-  if (head === undefined) throw unreadable('its head');
+  if (head === undefined) throw refuseLog('its head');
   return head;
 }
 
@@ -78,7 +78,7 @@ export async function* auditBatches(
 async function entryOf(reader: Reader, seq: number): Promise<AuditEntry> {
   const stored = await reader.get('audit', entryId(seq));
   const entry = parseStored(stored, AuditEntry);
-  if (entry === undefined) throw unreadable(`its entry ${seq}`);
+  if (entry === undefined) throw refuseLog(`its entry ${seq}`);
   return entry;
 }
 
@@ -87,6 +87,6 @@ export function auditHash(entry: Partial<AuditEntry>): string {
   return hashOnce('sha256', toCanonicalJson(inOrder({ ...entry, hash: undefined })), 'hex');
 }
 
-function unreadable(part: string): Refusal {
+function refuseLog(part: string): Refusal {
   return new Refusal('DOCUMENT_UNREADABLE', `The audit log cannot be read: ${part}; restore it from a backup.`);
 }

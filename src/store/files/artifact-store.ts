@@ -72,7 +72,7 @@ export async function openArtifacts(
       await call(() => link(path(ref.name), path(name)), WRITE_MS);
     } catch (thrown) {
       if (thrown instanceof Refusal) throw thrown;
-      if (isAbsent(thrown)) throw unreadable(ref, thrown);
+      if (isAbsent(thrown)) throw refuseFile(ref, thrown);
       await copyDurably(path(ref.name), path(name), call); // the file system has no hard links
     }
   }
@@ -126,7 +126,7 @@ export async function openArtifacts(
       try {
         const bytes = await readRange(file, range, call);
         const isWhole = range.start === 0 && range.end === ref.bytes;
-        if (isWhole && createHash('sha256').update(bytes).digest('hex') !== ref.sha256) throw unreadable(ref);
+        if (isWhole && createHash('sha256').update(bytes).digest('hex') !== ref.sha256) throw refuseFile(ref);
         return bytes;
       } finally {
         closeSync(file);
@@ -215,11 +215,11 @@ function openChecked(path: string, ref: ArtifactRef): number {
   try {
     file = openSync(path, 'r');
   } catch (cause) {
-    throw unreadable(ref, cause);
+    throw refuseFile(ref, cause);
   }
   if (fstatSync(file).size === ref.bytes) return file;
   closeSync(file);
-  throw unreadable(ref);
+  throw refuseFile(ref);
 }
 
 /** Opens a file like `openChecked`, but asynchronously, for a folder that may not answer. */
@@ -231,13 +231,13 @@ async function openBy(call: FolderCall, path: string, ref: ArtifactRef): Promise
     if ((await call(() => fstat(opened))).size === ref.bytes) return opened;
   } catch (cause) {
     if (file !== undefined) closeSync(file);
-    throw cause instanceof Refusal ? cause : unreadable(ref, cause);
+    throw cause instanceof Refusal ? cause : refuseFile(ref, cause);
   }
   closeSync(file);
-  throw unreadable(ref);
+  throw refuseFile(ref);
 }
 
-const unreadable = ({ name }: ArtifactRef, cause?: unknown): Refusal => refuseDamagedArtifact(name, cause);
+const refuseFile = ({ name }: ArtifactRef, cause?: unknown): Refusal => refuseDamagedArtifact(name, cause);
 
 function isAbsent(thrown: unknown): boolean {
   return thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT';

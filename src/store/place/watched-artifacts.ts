@@ -15,7 +15,7 @@ export function watchArtifacts(artifacts: ArtifactStore, health: ArtifactHealth)
     if (fault !== undefined) throw new Refusal('STORE_UNAVAILABLE', fault);
   }
 
-  async function explained<T>(work: () => Promise<T>): Promise<T> {
+  async function explainFailure<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (thrown) {
@@ -25,7 +25,7 @@ export function watchArtifacts(artifacts: ArtifactStore, health: ArtifactHealth)
 
   async function writeText<T>(work: () => Promise<T>): Promise<T> {
     assertWell();
-    return explained(work);
+    return explainFailure(work);
   }
 
   return {
@@ -37,9 +37,9 @@ export function watchArtifacts(artifacts: ArtifactStore, health: ArtifactHealth)
     writeFile: (path) => writeText(() => artifacts.writeFile(path)),
     link: (files) => writeText(() => artifacts.link(files)),
     settle: () => writeText(() => artifacts.settle()),
-    stream: (ref, range) => explained(() => artifacts.stream(ref, range)),
-    read: (ref, range) => explained(() => artifacts.read(ref, range)),
-    file: (ref) => explained(() => artifacts.file(ref)),
+    stream: (ref, range) => explainFailure(() => artifacts.stream(ref, range)),
+    read: (ref, range) => explainFailure(() => artifacts.read(ref, range)),
+    file: (ref) => explainFailure(() => artifacts.file(ref)),
     claim: (bytes) => writeText(() => artifacts.claim(bytes)),
     async isIntact(ref) {
       if (await artifacts.isIntact(ref)) return true;

@@ -47,10 +47,10 @@ export async function openDatabaseClock({
     return { databaseMs, atMs: (startMs + endMs) / 2, errorMs: Math.max(endMs - startMs, ROUND_TRIP_MS) / 2 };
   }
 
-  const now = (): number => base.databaseMs + monotonicMs() - base.atMs;
+  const readTime = (): number => base.databaseMs + monotonicMs() - base.atMs;
   return {
-    now,
-    offsetMs: () => systemMs() - now(),
+    now: readTime,
+    offsetMs: () => systemMs() - readTime(),
     async measure() {
       const next = await read();
       const driftMs = ((next.atMs - base.atMs) / 3_600_000) * DRIFT_MS_PER_HOUR;

@@ -54,14 +54,14 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
     } catch (cause) {
       if (isOver) return;
       isLost = true;
-      if (isShared) return again();
+      if (isShared) return retryLater();
       isOver = true;
       onLost(new Error('The connection that held the database is lost.', { cause }));
     }
   }
 
   /** Retries at the next check while the database is unavailable. */
-  async function again(): Promise<void> {
+  async function retryLater(): Promise<void> {
     await client.end().catch(() => {}); // the connection is already gone
     const next = await connectWithRight(options, hear).catch(() => undefined);
     isLost = next === undefined;

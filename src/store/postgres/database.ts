@@ -111,7 +111,7 @@ export function openDatabase({
     return name;
   }
 
-  async function timed<T>(work: () => Promise<T>): Promise<T> {
+  async function observeDuration<T>(work: () => Promise<T>): Promise<T> {
     const startMs = performance.now();
     const seconds = (): number => (performance.now() - startMs) / 1000;
     try {
@@ -162,7 +162,7 @@ export function openDatabase({
 
   return {
     query<R extends pg.QueryResultRow>(text: string, values: readonly unknown[]) {
-      const pendingAnswer = timed(() => breaker.run((silence) => ask<R>({ text, values }, silence)));
+      const pendingAnswer = observeDuration(() => breaker.run((silence) => ask<R>({ text, values }, silence)));
       underWay.add(pendingAnswer);
       return pendingAnswer.finally(() => underWay.delete(pendingAnswer));
     },

@@ -131,10 +131,10 @@ const locks = (schema: string, stripes: number): string => `
 
 /** Returns the locks for at most two writes: `least` and `greatest` ignore nulls. */
 function narrowLocks(schema: string, stripes: number): string {
-  const both = (of: string): string =>
+  const hashTwice = (of: string): string =>
     [1, 2].map((i) => `hashtext(${of.replaceAll('#', `[${i}]`)}) & ${stripes - 1}`).join(', ');
-  const keys = both(`written_kinds# || '/' || written_ids#`);
-  const kinds = both('written_kinds#');
+  const keys = hashTwice(`written_kinds# || '/' || written_ids#`);
+  const kinds = hashTwice('written_kinds#');
   return `
       PERFORM pg_advisory_xact_lock(hashtext('${schema}'), least(${keys})),
         pg_advisory_xact_lock(hashtext('${schema}'), greatest(${keys})),

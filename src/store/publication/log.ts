@@ -22,7 +22,7 @@ export async function logHead(
   const stored = await reader.get('publication-head', indexId);
   if (stored === undefined) return undefined;
   const head = parseStored(stored, PublicationHead);
-  if (head === undefined) throw unreadable(indexId);
+  if (head === undefined) throw refuseLog(indexId);
   return head;
 }
 
@@ -34,7 +34,7 @@ export async function* logBatches(
 ): AsyncGenerator<readonly PublicationEntry[]> {
   for (let batch = 1; batch <= batches; batch++) {
     const read = await batchOf(reader, indexId, batch);
-    if (read === undefined) throw unreadable(indexId);
+    if (read === undefined) throw refuseLog(indexId);
     yield read.entries;
   }
 }
@@ -46,7 +46,7 @@ export async function assertReadable(
   { batches }: PublicationHead,
 ): Promise<void> {
   for (let batch = 1; batch <= batches; batch++) {
-    if ((await batchOf(reader, indexId, batch)) === undefined) throw unreadable(indexId);
+    if ((await batchOf(reader, indexId, batch)) === undefined) throw refuseLog(indexId);
     await setImmediate(); // lets other work run
   }
 }
@@ -92,7 +92,7 @@ export async function appendEntries(
   await tx.put('publication-head', indexId, { seq, hash, batches } satisfies PublicationHead);
 }
 
-function unreadable(indexId: string): Refusal {
+function refuseLog(indexId: string): Refusal {
   return new Refusal(
     'DOCUMENT_UNREADABLE',
     `The published log of ${indexId} cannot be read; restore it from a backup.`,

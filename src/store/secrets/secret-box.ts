@@ -61,11 +61,11 @@ export function secretKeysIn(text: string): SecretKeys | undefined {
  * @source the construction of synthetic initialisation vectors, RFC 5297, section 1.1
  */
 export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffer[] = []): SecretBox {
-  const keys = key && { text: derived(key, 'text'), nonce: derived(key, 'nonce') };
-  const opening = [...(keys ? [keys.text] : []), ...earlier.map((old) => derived(old, 'text'))];
+  const keys = key && { text: deriveKey(key, 'text'), nonce: deriveKey(key, 'nonce') };
+  const opening = [...(keys ? [keys.text] : []), ...earlier.map((old) => deriveKey(old, 'text'))];
   const isSealed = (stored: string): boolean => stored.startsWith(PREFIX);
   const box: SecretBox = {
-    derive: (purpose) => key && derived(key, purpose),
+    derive: (purpose) => key && deriveKey(key, purpose),
     hasKey: keys !== undefined,
     isSealed,
     seal(text) {
@@ -77,13 +77,13 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
     },
     open(stored) {
       if (!isSealed(stored)) return stored;
-      if (opening.length === 0) throw unreadable('no key is configured');
+      if (opening.length === 0) throw refuseSecret('no key is configured');
       const bytes = Buffer.from(stored.slice(PREFIX.length), 'base64url');
       for (const each of opening) {
         const text = openedWith(each, bytes);
         if (text !== undefined) return text;
       }
-      throw unreadable('the key is a different one');
+      throw refuseSecret('the key is a different one');
     },
     renew(stored) {
       if (!isSealed(stored)) return box.seal(stored);
@@ -97,7 +97,7 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
   return box;
 }
 
-const derived = (key: Buffer, label: string): Buffer =>
+const deriveKey = (key: Buffer, label: string): Buffer =>
   Buffer.from(hkdfSync('sha256', key, '', `divisor ${label}`, KEY_BYTES));
 
 /** Decrypts bytes; returns undefined if another key encrypted them or they were altered. */
@@ -112,7 +112,7 @@ function openedWith(key: Buffer, bytes: Buffer): string | undefined {
   }
 }
 
-const unreadable = (reason: string) =>
+const refuseSecret = (reason: string) =>
   new Refusal(
     'DOCUMENT_UNREADABLE',
     `A stored secret is encrypted and ${reason} (--secret-key-file, DIVISOR_SECRET_KEY).`,

@@ -147,11 +147,11 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
       election_date: election.electionDay === undefined ? null : formatDay(election.electionDay),
       election_default: election.electionDefault ?? null,
       choices: isComing || awaitsDecision ? choices.map((choice) => choiceRow(choice, { shares, split })) : [],
-      price_before: finite(close),
+      price_before: toFinite(close),
       weight_before: weight,
       weight_after: after.weight,
       shares_before: shares,
-      shares_after: finite(after.shares),
+      shares_after: toFinite(after.shares),
       divisor_before: divisor?.[before] ?? null,
       divisor_after: after.divisor,
       proceeds: after.proceeds,
@@ -226,6 +226,6 @@ function pending(after: ProForma, { shares, split, divisor, isFixed }: HeldByInd
 }
 
 /** Returns a security that left has no price. */
-function finite(value: number | null): number | null {
+function toFinite(value: number | null): number | null {
   return value !== null && Number.isFinite(value) ? value : null;
 }

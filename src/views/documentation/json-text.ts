@@ -3,10 +3,10 @@ export function jsonText(value: unknown, columns = 100, indent = ''): string {
   const flat = flatText(value);
   if (flat.length + indent.length <= columns || typeof value !== 'object' || value === null) return flat;
   const deeper = `${indent}  `;
-  const below = (member: unknown) => jsonText(member, columns, deeper);
-  if (Array.isArray(value)) return `[\n${value.map((item) => deeper + below(item)).join(',\n')}\n${indent}]`;
+  const formatMember = (member: unknown) => jsonText(member, columns, deeper);
+  if (Array.isArray(value)) return `[\n${value.map((item) => deeper + formatMember(item)).join(',\n')}\n${indent}]`;
   return `{\n${Object.entries(value)
-    .map(([key, member]) => `${deeper}${JSON.stringify(key)}: ${below(member)}`)
+    .map(([key, member]) => `${deeper}${JSON.stringify(key)}: ${formatMember(member)}`)
     .join(',\n')}\n${indent}}`;
 }
 

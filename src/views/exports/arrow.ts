@@ -86,9 +86,9 @@ function dataOf({ type, values }: NamedColumn, length: number): Data {
     case 'text':
       return texts(values as TextValues, length);
     case 'date':
-      return whole(new DateDay(), values as Int32Array, length);
+      return createData(new DateDay(), values as Int32Array, length);
     case 'count':
-      return whole(new Int32(), values as Int32Array, length);
+      return createData(new Int32(), values as Int32Array, length);
     default: {
       const data = values as Float64Array;
       return makeData({ type: new Float64(), length, data, ...validity(data, length, Number.NaN) });
@@ -96,7 +96,7 @@ function dataOf({ type, values }: NamedColumn, length: number): Data {
   }
 }
 
-function whole(type: DateDay | Int32, data: Int32Array, length: number): Data {
+function createData(type: DateDay | Int32, data: Int32Array, length: number): Data {
   const result = validity(data, length, NONE);
   return type instanceof Int32
     ? makeData({ type, length, data, ...result })

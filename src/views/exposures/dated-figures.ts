@@ -67,7 +67,7 @@ export function completeFigures(
   onDate: () => void = () => {},
 ): void {
   const ownAt = own.pass();
-  const benchmarkAt = benchmark?.pass() ?? nothing;
+  const benchmarkAt = benchmark?.pass() ?? returnNothing;
   positions.forEach((at, k) => {
     const lacking = makers.filter(({ figures }) => figures.known[at] === 0);
     if (lacking.length === 0) return;
@@ -81,7 +81,7 @@ export function completeFigures(
 }
 
 const NOTHING = new Float64Array(0);
-const nothing = (): Float64Array => NOTHING;
+const returnNothing = (): Float64Array => NOTHING;
 
 /** Returns a figure on the shown dates, in place if they are contiguous. */
 export function selectShownFigure(figures: DatedFigures, figure: number, { positions }: Shown): Float64Array {

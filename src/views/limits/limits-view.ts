@@ -39,7 +39,7 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
   const dateOf = (at: number) => formatDay(days[at]!);
   const { limits } = input;
   const rule = 'rule' in limits ? (limits.rule ?? columns.header.treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
-  const watch = watched(columns, { ...input, rule }, window);
+  const watch = createWatch(columns, { ...input, rule }, window);
   const { names } = columns.header;
   const nearest = watch.distances.at(-1) ?? null;
   return {
@@ -69,7 +69,7 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
   };
 }
 
-function watched(
+function createWatch(
   columns: RunColumns,
   { limits, rule, issuersOn, by, keep, onDate }: LimitsInput & { readonly rule: LimitRuleName | null },
   { from, to }: { readonly from: number; readonly to: number },

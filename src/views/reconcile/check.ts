@@ -21,10 +21,10 @@ export function check({ name, meaning, left, right, tolerance = TOLERANCE }: Sid
   const scale = Math.max(1, Math.abs(left), Math.abs(right));
   if (residual === residual)
     return { name, meaning, left, right, residual, tolerance, holds: Math.abs(residual) <= tolerance * scale };
-  return { name, meaning, left: finite(left), right: finite(right), residual: 1, tolerance, holds: false };
+  return { name, meaning, left: toFinite(left), right: toFinite(right), residual: 1, tolerance, holds: false };
 }
 
-function finite(value: number): number | null {
+function toFinite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }
 

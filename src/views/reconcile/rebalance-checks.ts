@@ -138,13 +138,13 @@ interface HeldRow {
  * applied weights, or with short positions to the existing ones.
  */
 function noteHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
-  const waits = (i: number): boolean => prices !== null && Number.isNaN(prices[i]!);
+  const isWithoutPrice = (i: number): boolean => prices !== null && Number.isNaN(prices[i]!);
   const isShort = (weights: Float64Array): boolean => weights.some((weight) => weight < 0);
-  if (prices?.some((_, i) => waits(i)) && (isShort(held) || isShort(applied))) return;
+  if (prices?.some((_, i) => isWithoutPrice(i)) && (isShort(held) || isShort(applied))) return;
   const trade = (weights: Float64Array): number =>
-    weights.reduce((sum, weight, i) => (waits(i) ? sum : sum + weight), 0);
+    weights.reduce((sum, weight, i) => (isWithoutPrice(i) ? sum : sum + weight), 0);
   const scale = prices === null || trade(applied) === 0 ? 1 : Math.min(1, trade(held) / trade(applied));
-  held.forEach((weight, i) => waits(i) || sides.note(weight, scale * applied[i]!));
+  held.forEach((weight, i) => isWithoutPrice(i) || sides.note(weight, scale * applied[i]!));
 }
 
 function capChecks({ date, cap, applied, uncapped, isCapped, hasDrifted, isOfIndex }: Applied): Check[] {

@@ -11,34 +11,34 @@ export const NOT_MEASURED = 'n/a';
 
 /** Returns a fraction as percent: 0.0523 is `5.23%`. */
 export function percentText(fraction: number | null): string {
-  return fraction === null ? NOT_MEASURED : `${fixed(fraction * 100, 2)}%`;
+  return fraction === null ? NOT_MEASURED : `${formatFixed(fraction * 100, 2)}%`;
 }
 
 /** Returns a weight as percent, with two decimals fewer than it has as a fraction. */
 export function weightText(weight: number, decimals: number | null): string {
   if (decimals === null) return percentText(weight);
   const ofPercent = Math.max(0, decimals - 2);
-  return `${fixed(roundHalfAwayFromZero(roundHalfAwayFromZero(weight, decimals) * 100, ofPercent), ofPercent)}%`;
+  return `${formatFixed(roundHalfAwayFromZero(roundHalfAwayFromZero(weight, decimals) * 100, ofPercent), ofPercent)}%`;
 }
 
 /** Returns a ratio or a level: `1,234.50`. */
 export function ratioText(value: number | null): string {
-  return value === null ? NOT_MEASURED : fixed(value, 2);
+  return value === null ? NOT_MEASURED : formatFixed(value, 2);
 }
 
 /** Formats a level, rounding halves away from zero. */
 export function levelText(value: number, decimals: number): string {
-  return fixed(roundHalfAwayFromZero(value, decimals), decimals);
+  return formatFixed(roundHalfAwayFromZero(value, decimals), decimals);
 }
 
 /** Basis points: `5.00 bps`. */
 export function basisPointsText(bps: number | null): string {
-  return bps === null ? NOT_MEASURED : `${fixed(bps, 2)} bps`;
+  return bps === null ? NOT_MEASURED : `${formatFixed(bps, 2)} bps`;
 }
 
 /** A count of things: `1,234`. */
 export function countText(count: number | null): string {
-  return count === null ? NOT_MEASURED : fixed(count, 0);
+  return count === null ? NOT_MEASURED : formatFixed(count, 0);
 }
 
 /** Formats numbers of unknown meaning from a template: integers as counts, others as ratios. */
@@ -52,7 +52,7 @@ export function tickText(
   { step, unit }: { readonly step: number; readonly unit: 'percent' | 'points' },
 ): string {
   const scale = unit === 'percent' ? 100 : 1;
-  return `${fixed(value * scale, decimalsOf(step * scale))}${unit === 'percent' ? '%' : ''}`;
+  return `${formatFixed(value * scale, decimalsOf(step * scale))}${unit === 'percent' ? '%' : ''}`;
 }
 
 function decimalsOf(step: number): number {
@@ -63,7 +63,7 @@ function decimalsOf(step: number): number {
   return 6;
 }
 
-function fixed(value: number, decimals: number): string {
+function formatFixed(value: number, decimals: number): string {
   const digits = Math.abs(value).toFixed(decimals);
   const isNothing = !/[1-9]/.test(digits);
   const [whole, rest] = digits.split('.');

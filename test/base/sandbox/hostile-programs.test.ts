@@ -98,7 +98,7 @@ beforeAll(async () => {
   opened = await openSandbox(100_000, 4);
 });
 
-test('hostile programs end within their steps, learn nothing and change nothing', () => {
+test('hostile programs end within their step limit and read and change nothing outside', () => {
   const { sandbox, interpreter } = opened;
   const host = Object.getOwnPropertyNames(globalThis).length;
   sandbox.compute(HONEST, [X], 4);
@@ -123,7 +123,7 @@ test('hostile programs end within their steps, learn nothing and change nothing'
   expect(Object.getOwnPropertyNames(globalThis)).toHaveLength(host);
 });
 
-test('a program finds no clock, chance, file or network', () => {
+test('a program has no access to clock, randomness, files or network', () => {
   const names = ['Date', 'performance', 'process', 'require', 'fetch', 'WebAssembly', 'setTimeout', 'console', 'Intl'];
   const more = ['Promise', 'Proxy', 'RegExp', 'JSON', 'eval', 'WeakRef', 'FinalizationRegistry', 'Atomics', 'import'];
   const results = [...names, ...more.slice(0, -1)].map((name) => `typeof ${name} === 'undefined'`);

@@ -21,14 +21,14 @@ const COUNT_UP = Uint8Array.from(
   ),
 );
 
-function opened() {
+function openMetered() {
   const { bytes, variables } = meterLoops(COUNT_UP);
   const { exports } = new PrivateWebAssembly.Instance(new PrivateWebAssembly.Module(bytes), {});
   return { countUp: exports['f'] as (to: number) => number, steps: exports['steps'] as Variable, exports, variables };
 }
 
 test('a metered function gives the same values, and pays for its call and for each round', () => {
-  const { countUp, steps } = opened();
+  const { countUp, steps } = openMetered();
   for (const rounds of [1, 7, 1000]) {
     steps.value = 5000;
     expect(countUp(rounds)).toBe(rounds);
@@ -36,8 +36,8 @@ test('a metered function gives the same values, and pays for its call and for ea
   }
 });
 
-test('a loop traps when no step is left, and one that has just enough ends', () => {
-  const { countUp, steps } = opened();
+test('a loop traps at the step limit, and one with exactly enough steps ends', () => {
+  const { countUp, steps } = openMetered();
   steps.value = 101;
   expect(countUp(100)).toBe(100);
   steps.value = 100;
@@ -45,7 +45,7 @@ test('a loop traps when no step is left, and one that has just enough ends', () 
 });
 
 test('the previous variables are exported', () => {
-  const { exports, variables } = opened();
+  const { exports, variables } = openMetered();
   expect(variables).toBe(1);
   expect((exports['variable0'] as Variable).value).toBe(42);
 });

@@ -20,7 +20,7 @@ describe('values', () => {
     expect(computed('function compute() { return [1, null, undefined, "3"]; }')).toEqual([1, NaN, NaN, NaN]);
   });
 
-  test('of several sessions lie together for each security', () => {
+  test('of several sessions are adjacent for each security', () => {
     const program = {
       source:
         'function compute({ h }, p, count) { return Array.from({ length: count }, (_, i) => h[3 * i] - h[3 * i + 2]); }',

@@ -13,7 +13,7 @@ test.each([
   expect(maskUrlPasswords(text)).toBe(expected);
 });
 
-test('a refused value that holds a password is not repeated', () => {
+test('an error message does not repeat a password', () => {
   expect(keepSmallValue(['postgresql://u:secret@host/db'])).toEqual({});
   expect(keepSmallValue(['postgresql://u@host/db'])).toEqual({ value: ['postgresql://u@host/db'] });
 });

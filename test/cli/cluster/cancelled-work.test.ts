@@ -26,14 +26,14 @@ const LONG_ONLY = {
   name: 'Core',
   constraints: [{ id: 'p', type: 'PositionBounds', params: { lower: 0, upper: 0.1 } }],
 };
-const optimisation = (objective: object) => ({ index_id: 'WIDE', constraint_set_id: 'core', objective });
+const createOptimisation = (objective: object) => ({ index_id: 'WIDE', constraint_set_id: 'core', objective });
 
 /** Work by family; each is cancelled during its longest phase. */
 const FAMILIES: readonly (readonly [family: string, path: string, body: object])[] = [
   ['backtest', '/analytics/WIDE/backtest', {}],
-  ['optimisation', '/optimise/runs', optimisation({ type: 'min_variance' })],
-  ['CVaR', '/optimise/runs', optimisation({ type: 'min_cvar', confidence: 0.95, scenarios: 2000 })],
-  ['CDaR', '/optimise/runs', optimisation({ type: 'min_cdar', confidence: 0.95, scenarios: 2000 })],
+  ['optimisation', '/optimise/runs', createOptimisation({ type: 'min_variance' })],
+  ['CVaR', '/optimise/runs', createOptimisation({ type: 'min_cvar', confidence: 0.95, scenarios: 2000 })],
+  ['CDaR', '/optimise/runs', createOptimisation({ type: 'min_cdar', confidence: 0.95, scenarios: 2000 })],
   ['risk model', '/risk-models/wide/estimate', { index_id: 'RUN', intensity_method: 'ledoit_wolf' }],
   [
     'sweep',
@@ -95,7 +95,7 @@ const LOOK_MS = 20;
 const LOOKS = 10;
 
 /** Resolves when several consecutive samples are as wanted. @returns the time of the first of them */
-async function settled(wanted: boolean, processes?: readonly number[]): Promise<number> {
+async function waitForSamples(wanted: boolean, processes?: readonly number[]): Promise<number> {
   let since = performance.now();
   for (let looks = 0; looks < LOOKS;) {
     if (isBusy(processes ?? listOwnProcesses()) === wanted) looks++;
@@ -108,7 +108,7 @@ async function settled(wanted: boolean, processes?: readonly number[]): Promise<
   return since;
 }
 
-describe.skipIf(!IS_SOAK || !hasPostgresql)('a job that is cancelled gives its processor back in time', () => {
+describe.skipIf(!IS_SOAK || !hasPostgresql)('a cancelled job releases its processor in time', () => {
   let cluster: RunningCluster;
   beforeAll(async () => {
     cluster = await openCluster();
@@ -124,17 +124,17 @@ describe.skipIf(!IS_SOAK || !hasPostgresql)('a job that is cancelled gives its p
 
   test.each(FAMILIES)('%s', async (family, path, body) => {
     const { front } = cluster;
-    await settled(false);
+    await waitForSamples(false);
     const submitted = await front.ask<{ job_id: string }>('POST', path, body);
     expect([submitted.status, submitted.body]).toEqual([202, expect.anything()]);
     const jobId = submitted.body.job_id;
     await cluster.until(jobId, ({ status }) => status === 'running');
-    await settled(true);
+    await waitForSamples(true);
     const processes = listOwnProcesses(); // The next reader of a market starts at once.
     const start = performance.now();
     const { body: answer } = await front.ask<{ status: string }>('DELETE', `/jobs/${jobId}`);
     expect(answer).toMatchObject({ status: 'cancelled' });
-    const backMs = (await settled(false, processes)) - start;
+    const backMs = (await waitForSamples(false, processes)) - start;
     console.log(JSON.stringify({ family, backMs: Math.round(backMs) }));
     expect(backMs).toBeLessThan(BACK_MS);
   });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { finished, runHere, servingHere } from '../process.js';
+import { runToEnd, runHere, servingHere } from '../process.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { prepare } from './running-cluster.js';
 import { runService, type RunningService } from '../../services/running-service.js';
@@ -56,7 +56,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
   /** Returns the names of the results in a folder, without the marker, which is renewed meanwhile. */
   const filesOf = async (name: string): Promise<string[]> =>
     (await readdir(join(base, name))).filter((file) => file.endsWith('.art')).toSorted();
-  const levels = async (url: string): Promise<unknown> => (await fetch(`${url}/analytics/EVEN/levels`)).json();
+  const readLevels = async (url: string): Promise<unknown> => (await fetch(`${url}/analytics/EVEN/levels`)).json();
 
   test('is refused with 78 and the ways out, and no file of the live service is touched', async () => {
     const before = await filesOf('results');
@@ -72,7 +72,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     const before = await filesOf('results');
     const { url, stop } = await servingHere(join(base, 'reading'), ['--read-only', 'on'], clone);
     try {
-      expect(await levels(url)).toEqual(await levels(live.url()));
+      expect(await readLevels(url)).toEqual(await readLevels(live.url()));
       const headers = { 'content-type': 'application/json' };
       for (const [method, path] of [
         ['DELETE', '/indices/EVEN'],
@@ -95,7 +95,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     expect((JSON.parse(adopted.out) as { named: number }).named).toBeGreaterThan(0);
     const { url, stop } = await servingHere(join(base, 'home'), [], { ...clone, DIVISOR_ARTIFACTS: own });
     try {
-      expect(await levels(url)).toEqual(await levels(live.url()));
+      expect(await readLevels(url)).toEqual(await readLevels(live.url()));
     } finally {
       await stop();
     }
@@ -113,7 +113,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
 
   test('that is of an earlier time serves the results of that time after adopt --take-over', async () => {
     const earlier = { ...environment, DATABASE_URL: await copied(environment['DATABASE_URL']!) };
-    const [before, known] = [await filesOf('results'), await levels(live.url())];
+    const [before, known] = [await filesOf('results'), await readLevels(live.url())];
     expect((await live.ask('DELETE', '/indices/EVEN')).status).toBeLessThan(300);
     isLiveClosed = true;
     await live.close();
@@ -122,11 +122,11 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     expect(await filesOf('results/trash')).toEqual(
       expect.arrayContaining(before.filter((name) => !after.includes(name))),
     );
-    const adopted = await finished(['adopt', '--take-over', '--json'], earlier);
+    const adopted = await runToEnd(['adopt', '--take-over', '--json'], earlier);
     expect([adopted.status, JSON.parse(adopted.out)]).toMatchObject([0, { missing: [] }]);
     const { url, stop } = await servingHere(join(base, 'earlier'), [], earlier);
     try {
-      expect(await levels(url)).toEqual(known);
+      expect(await readLevels(url)).toEqual(known);
     } finally {
       await stop();
     }

@@ -12,7 +12,7 @@ import { createS3Client } from '#store/s3/s3-client.js';
 import { openCuttingProxy } from '../../postgresql/cutting-proxy.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
-import { finished, runHere, servingHere } from '../process.js';
+import { runToEnd, runHere, servingHere } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 
 describe.skipIf(!hasPostgresql)('the commands of a home on a database and a place for results', () => {
@@ -66,17 +66,17 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     }
   }
 
-  const parts = (out: string): Record<string, unknown>[] =>
+  const listParts = (out: string): Record<string, unknown>[] =>
     out
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-  test('verify reads every object, and names the documents of a damaged one', async () => {
+  test('verify reads every object, and reports the documents that refer to a damaged one', async () => {
     const elsewhere = { ...cluster.environment, DIVISOR_HOME: join(base, 'none') };
     const whole = await runHere(['verify', '--json'], elsewhere);
     expect(whole.status).toBe(0);
-    expect(parts(whole.out).find(({ part }) => part === 'artifacts')).toMatchObject({ damaged: [] });
+    expect(listParts(whole.out).find(({ part }) => part === 'artifacts')).toMatchObject({ damaged: [] });
     const [named] = await cluster.query<{ name: string }>(
       `SELECT artifacts[1] AS name FROM divisor.documents WHERE kind = 'run'`,
     );
@@ -108,11 +108,11 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     const nowhere = await runHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
     expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 must be a URL')]).toEqual([1, true]);
     // In a separate process that no other handle keeps alive while it waits between two attempts.
-    const nobody = await finished(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
+    const nobody = await runToEnd(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
     expect([nobody.status, nobody.out.includes('cannot be reached at http://127.0.0.1:1')]).toEqual([1, true]);
   });
 
-  test('keys take no place and no home; nodes and doctor name a right that is missing, and no command that is gone', async () => {
+  test('keys accepts no place and no home; nodes and doctor report a missing privilege and mention only existing commands', async () => {
     const { url, name: role, drop } = await openTestDatabase();
     drops.push(drop);
     const [place, home] = [join(base, 'unclaimed'), join(base, 'unmade')];
@@ -134,7 +134,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
         JSON.stringify({ role: node, version: '1', places: { heavy: 0, light: 4 }, market: null, stale: 0 }),
       ]);
     for (const node of ['command', 'worker']) await silent(node);
-    expect(parts((await runHere(['nodes', '--json'], own)).out)).toMatchObject([{ node: 'worker', is_lost: true }]);
+    expect(listParts((await runHere(['nodes', '--json'], own)).out)).toMatchObject([{ node: 'worker', is_lost: true }]);
     const least = await makeLeastRole(client, { url, role, schema: 'divisor' });
     await client.query(`REVOKE SELECT ON divisor.parts FROM "${new URL(least).username}"`);
     await client.end();
@@ -144,7 +144,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect((await runHere(doctor, { ...own, DATABASE_URL: least })).out).toMatch(lacking);
   });
 
-  test('none takes a home by its flag while the environment names a database and a place for results', async () => {
+  test('no command accepts a home while the environment names a database and a place for results', async () => {
     const home = join(base, 'meant');
     for (const words of [
       ['verify'],
@@ -173,7 +173,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     await assertServes({}, home);
   });
 
-  test('a restore or copy that is cut short anywhere is served by nobody, and can be run again', async () => {
+  test('an interrupted restore or copy cannot be served, and can be run again', async () => {
     const folder = join(base, 'backup');
     const [target, home] = [await createOtherPlaces('cut'), join(base, 'cut-home')];
     const { settings } = readSettings([], target);
@@ -210,7 +210,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     await assertServes(own, own.DIVISOR_HOME);
   });
 
-  test('copy and restore say which services are in the way', async () => {
+  test('copy and restore report the services that block them', async () => {
     for (const words of [
       ['copy', '--to', join(base, 'in-the-way')],
       ['restore', join(base, 'backup')],
@@ -221,7 +221,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
       });
   });
 
-  test('a front whose database is gone answers for its health and its metrics, and is not ready', async () => {
+  test('a front without its database reports health and metrics, and is not ready', async () => {
     const proxy = await openCuttingProxy(cluster.url);
     const { url, stop } = await servingHere(join(base, 'cut-off'), [], {
       ...cluster.environment,
@@ -247,7 +247,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     }
   });
 
-  test('copy takes results and stores along, to a home and to a database', async () => {
+  test('copy includes results and stores, to a home and to a database', async () => {
     const folder = join(base, 'backup');
     const [home, first, second] = [
       join(base, 'copied'),
@@ -257,7 +257,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect((await runHere(['restore', folder], first)).status).toBe(0);
     const back = await runHere(['copy', '--to', home, '--json'], first);
     expect(back.status).toBe(0);
-    expect(parts(back.out).find(({ kind }) => kind === 'artifacts')).toMatchObject({ unreadable: [] });
+    expect(listParts(back.out).find(({ kind }) => kind === 'artifacts')).toMatchObject({ unreadable: [] });
     expect((await runHere(['verify', '--home', home])).status).toBe(0);
     expect((await runHere(['copy', '--from', home, '--json'], second)).status).toBe(0);
     expect((await runHere(['verify'], { ...second, DIVISOR_HOME: join(base, 'none') })).status).toBe(0);

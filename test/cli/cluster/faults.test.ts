@@ -110,7 +110,7 @@ async function openFaulty(): Promise<Faulty> {
   const base = await mkdtemp(join(tmpdir(), 'divisor-faults-'));
   const openWay = hasNamespaces ? openCutLink : openStallingProxy;
   const proxies = await Promise.all(Array.from({ length: 6 }, () => openWay(server.url)));
-  const environment = (url: string): Record<string, string> => ({
+  const settingsFor = (url: string): Record<string, string> => ({
     DATABASE_URL: url,
     DIVISOR_ARTIFACTS: `s3://${s3.access.bucket}/${s3.access.prefix}`,
     AWS_ENDPOINT_URL_S3: s3.access.endpoint,
@@ -120,11 +120,11 @@ async function openFaulty(): Promise<Faulty> {
   });
   const flags = ['--log-level', 'warn', '--drain-ms', '0'];
   const place = async (start: () => Promise<Listening>): Promise<Place> => ({ start, run: await start() });
-  const front = (i: number) => place(() => serving(join(base, `front-${i}`), flags, environment(proxies[i]!.url)));
-  const worker = (url: string, i: number) =>
-    place(() => working(join(base, `worker-${i}`), [...flags, '--workers', '1'], environment(url)));
-  const fronts = await Promise.all([front(0), front(1)]);
-  const workers = await Promise.all(proxies.slice(2).map(({ url }, i) => worker(url, i)));
+  const startFront = (i: number) => place(() => serving(join(base, `front-${i}`), flags, settingsFor(proxies[i]!.url)));
+  const startWorker = (url: string, i: number) =>
+    place(() => working(join(base, `worker-${i}`), [...flags, '--workers', '1'], settingsFor(url)));
+  const fronts = await Promise.all([startFront(0), startFront(1)]);
+  const workers = await Promise.all(proxies.slice(2).map(({ url }, i) => startWorker(url, i)));
   const faulty: Faulty = {
     server,
     takeOvers: [],
@@ -148,7 +148,7 @@ async function openFaulty(): Promise<Faulty> {
 /** Returns all faults of the plan in random order. */
 function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[] {
   const { s3, proxies, fronts, workers, takeOvers, absences } = faulty;
-  const any = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;
+  const pickAny = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;
   /** Watches the attempts of a process that disappears. @returns a function that reports its return */
   async function leaves({ run: { home } }: Place, away: () => void): Promise<() => void> {
     const held = await attemptsOf(faulty.server.url, home);
@@ -193,12 +193,12 @@ function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[]
   }
   const repeated = (count: number, fault: () => Promise<void>) => Array.from({ length: count }, () => fault);
   const faults = [
-    ...repeated(PLAN.workerKills, () => kill(any(workers))),
+    ...repeated(PLAN.workerKills, () => kill(pickAny(workers))),
     ...repeated(PLAN.databaseKills, () => faulty.server.crash()),
     ...repeated(PLAN.databaseOutages, () => faulty.server.crash(AWAY_MS)),
-    ...repeated(PLAN.pauses, () => pause(any(workers))),
+    ...repeated(PLAN.pauses, () => pause(pickAny(workers))),
     ...repeated(PLAN.partitions, () => cut(Math.floor(random() * proxies.length))),
-    ...repeated(PLAN.frontKills, () => kill(any(fronts))),
+    ...repeated(PLAN.frontKills, () => kill(pickAny(fronts))),
     ...repeated(PLAN.failovers, failOver),
     ...repeated(PLAN.objectStoreOutages, closeObjects),
   ];
@@ -214,7 +214,7 @@ interface Attempt {
   readonly attempt: number;
 }
 
-async function asked<R extends object>(url: string, sql: string, values: readonly unknown[]): Promise<readonly R[]> {
+async function query<R extends object>(url: string, sql: string, values: readonly unknown[]): Promise<readonly R[]> {
   const client = new Client(url);
   client.on('error', () => {}); // The query reports it.
   try {
@@ -226,20 +226,25 @@ async function asked<R extends object>(url: string, sql: string, values: readonl
 }
 
 const attemptsOf = (url: string, home: string): Promise<readonly Attempt[]> =>
-  asked(url, `SELECT job_id, attempt FROM divisor.jobs WHERE status = 'running' AND node LIKE '%' || $1`, [home]);
+  query(url, `SELECT job_id, attempt FROM divisor.jobs WHERE status = 'running' AND node LIKE '%' || $1`, [home]);
 
-/** Resolves with the time until an attempt is no longer the running one. */
+/**
+ * Resolves with the time until an attempt is no longer the running one. An outage of the database meanwhile starts the
+ * time again, because leases are prolonged after it.
+ */
 async function takenOver(faulty: Faulty, { job_id: id, attempt }: Attempt): Promise<number> {
-  const start = performance.now();
+  let start = performance.now();
   const running = `SELECT FROM divisor.jobs WHERE job_id = $1 AND attempt = $2 AND status = 'running'`;
-  // An unavailable database is asked again.
-  while ((await asked(faulty.server.url, running, [id, attempt]).catch(() => [{}])).length > 0) await sleep(100);
-  return performance.now() - start;
+  for (; ; await sleep(100)) {
+    const rows = await query(faulty.server.url, running, [id, attempt]).catch(() => undefined);
+    if (rows?.length === 0) return performance.now() - start;
+    if (rows === undefined) start = performance.now();
+  }
 }
 
 /** Returns attempts that count as crashed although their processes were running. */
 async function falselyCrashed({ server, absences }: Faulty): Promise<readonly object[]> {
-  const crashed = await asked<{ readonly node: string; readonly at: string }>(
+  const crashed = await query<{ readonly node: string; readonly at: string }>(
     server.url,
     `SELECT id, e ->> 'node' AS node, e ->> 'ended_at' AS at, e ->> 'reason' AS reason
       FROM divisor.documents, jsonb_array_elements(body::jsonb -> 'earlier') AS e
@@ -253,16 +258,16 @@ async function falselyCrashed({ server, absences }: Faulty): Promise<readonly ob
 }
 
 /** Returns the content of the database after every job has ended. */
-async function found(url: string, { indices, jobs, reads, stale }: Written) {
+async function readDatabase(url: string, { indices, jobs, reads, stale }: Written) {
   const client = new Client(url);
   await client.connect();
-  const column = async (sql: string): Promise<string[]> =>
+  const listIds = async (sql: string): Promise<string[]> =>
     (await client.query<{ id: string }>(sql)).rows.map(({ id }) => id);
-  const idsBy = (status: string) => column(`SELECT job_id AS id FROM divisor.jobs WHERE status = '${status}'`);
+  const idsBy = (status: string) => listIds(`SELECT job_id AS id FROM divisor.jobs WHERE status = '${status}'`);
   while ([...(await idsBy('pending')), ...(await idsBy('running'))].length > 0) await sleep(500);
-  const stored = new Set(await column(`SELECT id FROM divisor.documents WHERE kind = 'index'`));
-  const known = new Set(await column('SELECT job_id AS id FROM divisor.jobs'));
-  const runs = await column(`SELECT body::jsonb ->> 'index_id' AS id FROM divisor.documents WHERE kind = 'run'`);
+  const stored = new Set(await listIds(`SELECT id FROM divisor.documents WHERE kind = 'index'`));
+  const known = new Set(await listIds('SELECT job_id AS id FROM divisor.jobs'));
+  const runs = await listIds(`SELECT body::jsonb ->> 'index_id' AS id FROM divisor.documents WHERE kind = 'run'`);
   const succeeded = (await idsBy('succeeded')).filter((id) => id.startsWith('backtest:'));
   const redone = `SELECT id FROM divisor.documents WHERE kind = 'job' AND (body::jsonb ->> 'attempt')::int > 1`;
   const result = {
@@ -272,10 +277,10 @@ async function found(url: string, { indices, jobs, reads, stale }: Written) {
     doubled: runs.length - new Set(runs).size,
     halves: succeeded.filter((id) => !runs.includes(id.slice('backtest:'.length))).length,
     failed: await failedOf(client),
-    redone: (await column(redone)).length,
+    redone: (await listIds(redone)).length,
     reads,
     staleReads: stale,
-    staleFinishes: Number((await column(`SELECT sum((state::jsonb ->> 'stale')::int) AS id FROM divisor.nodes`))[0]),
+    staleFinishes: Number((await listIds(`SELECT sum((state::jsonb ->> 'stale')::int) AS id FROM divisor.nodes`))[0]),
   };
   await client.end();
   return result;
@@ -299,42 +304,45 @@ test.skipIf(!IS_SOAK || !hasPostgresql)(
   'no acknowledged write is lost, duplicated or partial, whatever process of a cluster ends, pauses or is disconnected',
   async () => {
     const cluster = await openFaulty();
-    const { fronts } = cluster;
-    const written: Written = { indices: new Set(), jobs: new Set(), stale: 0, reads: 0 };
-    const url = fronts[0]!.run.url;
-    const { job_id: market } = (await ask(url, 'POST', '/data/synthetic', MARKET))!;
-    while ((await ask(url, 'GET', `/jobs/${String(market)}?wait=5`))?.['status'] !== 'succeeded');
-    const faults = faultsOf(cluster, seeded(Number(process.env['SEED'] ?? 1)));
-    const state = { isOver: false };
-    const clients = Array.from({ length: CLIENTS }, (_, i) => work(fronts, i, written, () => state.isOver));
-    const reached = async (count: number): Promise<void> => {
-      while (written.indices.size + written.jobs.size < count) await sleep(100);
-    };
-    for (const [i, fault] of faults.entries()) {
-      await reached((PLAN.acknowledged * i) / faults.length);
-      await fault();
+    try {
+      const { fronts } = cluster;
+      const written: Written = { indices: new Set(), jobs: new Set(), stale: 0, reads: 0 };
+      const url = fronts[0]!.run.url;
+      const { job_id: market } = (await ask(url, 'POST', '/data/synthetic', MARKET))!;
+      while ((await ask(url, 'GET', `/jobs/${String(market)}?wait=5`))?.['status'] !== 'succeeded');
+      const faults = faultsOf(cluster, seeded(Number(process.env['SEED'] ?? 1)));
+      const state = { isOver: false };
+      const clients = Array.from({ length: CLIENTS }, (_, i) => work(fronts, i, written, () => state.isOver));
+      const waitForCount = async (count: number): Promise<void> => {
+        while (written.indices.size + written.jobs.size < count) await sleep(100);
+      };
+      for (const [i, fault] of faults.entries()) {
+        await waitForCount((PLAN.acknowledged * i) / faults.length);
+        await fault();
+      }
+      await waitForCount(PLAN.acknowledged);
+      state.isOver = true;
+      await Promise.all(clients);
+      const result = await readDatabase(cluster.server.url, written);
+      const takeOverMs = Math.max(0, ...(await Promise.all(cluster.takeOvers)));
+      console.log(
+        JSON.stringify({
+          plan: PLAN,
+          takenOver: cluster.takeOvers.length,
+          takeOverMs: Math.round(takeOverMs),
+          ...result,
+        }),
+      );
+      expect(result).toMatchObject({ lost: 0, doubled: 0, halves: 0, staleReads: 0 });
+      expect(await falselyCrashed(cluster)).toEqual([]);
+      // Jobs fail only after three attempts have ended.
+      expect(result.failed.filter(({ code, crashes }) => code !== 'WORKER_CRASHED' || crashes < ATTEMPTS_MAX)).toEqual(
+        [],
+      );
+      expect(takeOverMs).toBeLessThan(LEASE_S * 1000 + TAKE_OVER_MS + SEEN_MS);
+    } finally {
+      await cluster.close();
     }
-    await reached(PLAN.acknowledged);
-    state.isOver = true;
-    await Promise.all(clients);
-    const result = await found(cluster.server.url, written);
-    const takeOverMs = Math.max(0, ...(await Promise.all(cluster.takeOvers)));
-    console.log(
-      JSON.stringify({
-        plan: PLAN,
-        takenOver: cluster.takeOvers.length,
-        takeOverMs: Math.round(takeOverMs),
-        ...result,
-      }),
-    );
-    expect(result).toMatchObject({ lost: 0, doubled: 0, halves: 0, staleReads: 0 });
-    expect(await falselyCrashed(cluster)).toEqual([]);
-    // Jobs fail only after three attempts have ended.
-    expect(result.failed.filter(({ code, crashes }) => code !== 'WORKER_CRASHED' || crashes < ATTEMPTS_MAX)).toEqual(
-      [],
-    );
-    expect(takeOverMs).toBeLessThan(LEASE_S * 1000 + TAKE_OVER_MS + SEEN_MS);
-    await cluster.close();
   },
   14_400_000,
 );

@@ -96,7 +96,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     workers = [await cluster.startWorker()];
     await serveMarket(cluster.front);
     await readAllServed();
-    const first = await measured();
+    const first = await measureEstimate();
     expected = first.model;
     coldBytes = first.uses[0]!.addedBytes;
     alone = await createMeasuredOften();
@@ -108,7 +108,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   const readAllServed = () => waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
 
   /** Estimates the model. @returns the model, the duration, and what each worker used */
-  async function measured() {
+  async function measureEstimate() {
     const before = workers.map(useOf);
     const resident = workers.map(
       ({ child: { pid } }) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024,
@@ -124,13 +124,13 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   }
 
   async function createMeasuredOften() {
-    const rounds: Awaited<ReturnType<typeof measured>>[] = [];
-    while (rounds.length < ROUNDS) rounds.push(await measured());
+    const rounds: Awaited<ReturnType<typeof measureEstimate>>[] = [];
+    while (rounds.length < ROUNDS) rounds.push(await measureEstimate());
     return rounds;
   }
 
   test('is shared by all workers within the estimate of its memory', async () => {
-    await measured(); // the other workers open the market with their first parts
+    await measureEstimate(); // the other workers open the market with their first parts
     const shared = await createMeasuredOften();
     for (const { model } of [...alone, ...shared]) expect(model).toEqual(expected);
     const dates = DAYS.map((day) => parseValidDay(day));
@@ -159,7 +159,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
 
   const workerAt = (node: string): Listening => workers.find(({ home }) => node.endsWith(home))!;
 
-  test('has the bits of one worker on two, after the one that has it is killed', async () => {
+  test('has the bits of one worker on two, after the worker that runs it is killed', async () => {
     expect(expected.diagnostics.assets).toBe(SECURITIES);
     const { jobId, own, other } = await startHeldParts(cluster, { workerAt, start: () => startModel(cluster.front) });
     expect(other).not.toBe(own);

@@ -16,20 +16,20 @@ async function ask(at: string, method: string, path: string, body?: unknown): Pr
   return (await answer.json()) as Json;
 }
 
-async function ended(at: string, jobId: unknown): Promise<Json> {
+async function waitForJob(at: string, jobId: unknown): Promise<Json> {
   for (;;) {
     const status = await ask(at, 'GET', `/jobs/${String(jobId)}?wait=10`);
     if (!['pending', 'running'].includes(String(status['status']))) return status;
   }
 }
 
-async function submitted(at: string, id: string): Promise<string> {
+async function submitBacktest(at: string, id: string): Promise<string> {
   await ask(at, 'PUT', `/indices/${id}`, { ...INDEX, id });
   return String((await ask(at, 'POST', `/analytics/${id}/backtest`, {}))['job_id']);
 }
 
-const run = async (at: string, id: string): Promise<Json> => ended(at, await submitted(at, id));
-const levels = async (at: string, id: string) => (await ask(at, 'GET', `/analytics/${id}/levels`))['levels'];
+const run = async (at: string, id: string): Promise<Json> => waitForJob(at, await submitBacktest(at, id));
+const readLevels = async (at: string, id: string) => (await ask(at, 'GET', `/analytics/${id}/levels`))['levels'];
 
 type Versions = Awaited<ReturnType<typeof openVersions>>;
 type Process = Awaited<ReturnType<Versions['listening']>>;
@@ -46,20 +46,23 @@ async function drained({ s3, running, runsOf }: Versions, jobs: readonly Asked[]
   s3.isHeld = true; // No job can end.
   const ids: string[] = [];
   for (const { at, id } of jobs) {
-    ids.push(await submitted(at, id));
+    ids.push(await submitBacktest(at, id));
     await expect.poll(async () => (await running()).size).toBe(ids.length);
   }
   const left = (await running()).get(leaving.name)!;
-  await stopped(leaving);
+  await stopProcess(leaving);
   expect([...(await running()).keys()]).not.toContain(leaving.name);
   s3.isHeld = false;
   for (const jobId of ids) {
-    expect(await ended(jobs[0]!.at, jobId)).toMatchObject({ status: 'succeeded', attempt: jobId === left ? 2 : 1 });
+    expect(await waitForJob(jobs[0]!.at, jobId)).toMatchObject({
+      status: 'succeeded',
+      attempt: jobId === left ? 2 : 1,
+    });
     expect(await runsOf(jobId)).toBe(1);
   }
 }
 
-async function stopped({ child, ended: over }: Process): Promise<void> {
+async function stopProcess({ child, ended: over }: Process): Promise<void> {
   child.kill('SIGTERM');
   expect(await over).toBe(0);
 }
@@ -78,7 +81,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     const oldWorker = await listening(older, 'worker', 'old-worker');
     const old = oldFront.url;
     const market = await ask(old, 'POST', '/data/synthetic', MARKET);
-    expect(await ended(old, market['job_id'])).toMatchObject({ status: 'succeeded' });
+    expect(await waitForJob(old, market['job_id'])).toMatchObject({ status: 'succeeded' });
     expect(await run(old, 'BEFORE')).toMatchObject({ status: 'succeeded' });
     if (isBehind) await refusedBeforeMigration(versions);
     expect((await finished('.', ['migrate'])).status).toBe(0);
@@ -86,12 +89,12 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     const own = front.url;
 
     // The earlier worker does not claim a job of this version, and computes a later job of the earlier version.
-    const waiting = await submitted(own, 'ASKED-OF-NEW');
+    const waiting = await submitBacktest(own, 'ASKED-OF-NEW');
     expect(await run(old, 'ASKED-OF-OLD')).toMatchObject({ status: 'succeeded', attempt: 1 });
     for (const at of [old, own])
       expect(await ask(at, 'GET', `/jobs/${waiting}`)).toMatchObject({ status: 'pending', attempt: 1 });
     const first = await listening('.', 'worker', 'first-worker');
-    expect(await ended(own, waiting)).toMatchObject({ status: 'succeeded', attempt: 1 });
+    expect(await waitForJob(own, waiting)).toMatchObject({ status: 'succeeded', attempt: 1 });
     const protocols = await protocolsOf(versions);
     expect([protocols.length, new Set(protocols).size]).toEqual([4, isBehind ? 2 : 1]);
 
@@ -99,16 +102,16 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     const second = await listening('.', 'worker', 'second-worker');
     await drained(versions, [of(own, 'NEW-C'), of(old, 'OLD-D')], oldWorker);
     for (const id of ['ASKED-OF-OLD', 'ASKED-OF-NEW', 'OLD-A', 'OLD-B', 'NEW-C', 'OLD-D'])
-      expect(await levels(own, id)).toEqual(await levels(own, 'BEFORE'));
+      expect(await readLevels(own, id)).toEqual(await readLevels(own, 'BEFORE'));
 
     const lastOld = await listening(older, 'worker', 'last-old-worker');
     const lost = await readLostAmongOthers(versions, front, second);
     expect(await run(old, 'OLD-E')).toMatchObject({ status: 'succeeded', attempt: 1 });
     expect(await ask(old, 'GET', `/jobs/${lost}`)).toMatchObject({ status: 'pending', attempt: 2 });
     const third = await listening('.', 'worker', 'third-worker');
-    expect(await ended(old, lost)).toMatchObject({ status: 'succeeded', attempt: 2 });
+    expect(await waitForJob(old, lost)).toMatchObject({ status: 'succeeded', attempt: 2 });
 
-    for (const process of [oldFront, lastOld, third]) await stopped(process);
+    for (const process of [oldFront, lastOld, third]) await stopProcess(process);
     // The earlier version refuses tables that are newer than it supports.
     expect((await finished(older, ['migrate'])).status).toBe(isBehind ? 78 : 0);
   },
@@ -127,9 +130,9 @@ async function protocolsOf({ finished }: Versions): Promise<readonly number[]> {
 /** Kills the worker of a job of this version; processes of the earlier version release the job. @returns its id */
 async function readLostAmongOthers({ running, s3 }: Versions, front: Process, worker: Process): Promise<string> {
   s3.isHeld = true;
-  const jobId = await submitted(front.url, 'LOST');
+  const jobId = await submitBacktest(front.url, 'LOST');
   await expect.poll(async () => (await running()).get(worker.name)).toBe(jobId);
-  await stopped(front);
+  await stopProcess(front);
   worker.child.kill('SIGKILL');
   await expect.poll(async () => (await running()).size).toBe(0);
   s3.isHeld = false;

@@ -70,7 +70,7 @@ test.skipIf(!hasPostgresql)(
       expect(await front.finished('refresh:daily')).toMatchObject({ status: 'succeeded', error: null });
     }
     /** Returns the stored texts of the private key and of both passwords. */
-    async function stored(): Promise<readonly string[]> {
+    async function readStoredTexts(): Promise<readonly string[]> {
       const { rows } = await client.query<{ kind: string; body: string }>(
         `SELECT kind, body::text AS body FROM divisor.documents WHERE kind IN ('signing-key', 'store') ORDER BY kind`,
       );
@@ -84,11 +84,11 @@ test.skipIf(!hasPostgresql)(
       await writeFile(file, keys);
       await first.restart(() => works(second)); // The process reads the keys, not its threads.
       await second.restart(() => works(first));
-      return stored();
+      return readStoredTexts();
     }
 
     await works(first);
-    const plain = await stored();
+    const plain = await readStoredTexts();
     expect(plain.slice(1)).toEqual([password, password]);
     const encrypted = await restarted(`${one}\n`);
     for (const text of encrypted) expect(text).toMatch(/^enc\.v1\./);
@@ -116,7 +116,7 @@ test.skipIf(!hasPostgresql)(
 );
 
 test.skipIf(OLDER === undefined || !hasPostgresql)(
-  'secrets that an earlier release stored, in the open or encrypted, are encrypted with another key',
+  'secrets that an earlier release stored as plain text or encrypted are encrypted with another key',
   async () => {
     const { finished, listening, query, url } = await openVersions();
     const older = resolve(OLDER!);
@@ -135,7 +135,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
       );
       return row!.text;
     };
-    const documents = async (): Promise<string> => {
+    const readDocuments = async (): Promise<string> => {
       const rows = await query<{ body: string }>(
         `SELECT body::text AS body FROM divisor.documents WHERE kind IN ('signing-key', 'store') ORDER BY kind, id`,
       );
@@ -146,19 +146,19 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     const store = { store_id: 'daily', name: 'daily', kind: 'database', location: url, tables: { market: 'daily' } };
     expect((await ask(plain.url, 'POST', '/data/stores', { ...store, activate: true })).status).toBe(201);
     expect((await ask(plain.url, 'POST', '/publication/keys')).status).toBe(200);
-    expect(await documents()).toContain(new URL(url).password);
+    expect(await readDocuments()).toContain(new URL(url).password);
     const signing = await privateKey();
-    await stopped(plain);
+    await stopProcess(plain);
     const encrypting = await listening(older, 'serve', 'encrypting', { ...hosts, DIVISOR_SECRET_KEY: one! });
-    await stopped(encrypting);
-    const before = await documents();
+    await stopProcess(encrypting);
+    const before = await readDocuments();
     expect(before).toContain('enc.v1.');
     expect(before).not.toContain(new URL(url).password);
 
     expect((await finished('.', ['migrate'])).status).toBe(0);
     const both = await listening('.', 'serve', 'both', { ...hosts, DIVISOR_SECRET_KEY: `${two},${one}` });
-    expect(await documents()).not.toBe(before);
-    await stopped(both);
+    expect(await readDocuments()).not.toBe(before);
+    await stopProcess(both);
     const next = await listening('.', 'serve', 'next', { ...hosts, DIVISOR_SECRET_KEY: two! });
     const { status, body } = await ask(next.url, 'POST', '/data/stores/daily/refresh');
     expect(status).toBe(202);
@@ -169,7 +169,10 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
   },
 );
 
-async function stopped({ child, ended }: Awaited<ReturnType<Awaited<ReturnType<typeof openVersions>>['listening']>>) {
+async function stopProcess({
+  child,
+  ended,
+}: Awaited<ReturnType<Awaited<ReturnType<typeof openVersions>>['listening']>>) {
   child.kill('SIGTERM');
   await ended;
 }

@@ -63,7 +63,7 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
     return (await client.query(sql, [...values])).rows as R[];
   }
 
-  async function row(jobId: string): Promise<JobRow> {
+  async function readRow(jobId: string): Promise<JobRow> {
     const [found] = await query<JobRow>(
       `SELECT j.status, j.attempt, j.node, j.lease_until, (d.body::jsonb ->> 'crashes')::int AS crashes, (d.body::jsonb ->> 'losses')::int AS losses,
           j.started_at::text
@@ -92,10 +92,10 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
     },
     startFront,
     query,
-    row,
+    row: readRow,
     async until(jobId, isReached) {
       for (;;) {
-        const result = await row(jobId);
+        const result = await readRow(jobId);
         if (isReached(result)) return result;
         await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       }

@@ -52,7 +52,7 @@ async function onNodes(count: number) {
     const others = await Promise.all(Array.from({ length: count - 1 }, cluster.startWorker));
     const world = await openBatches(undefined, cluster.front);
 
-    async function beyond(jobId: string, share: number): Promise<void> {
+    async function waitForShare(jobId: string, share: number): Promise<void> {
       for (;;) {
         const { body } = await world.service.ask<JobStatus>('GET', `/jobs/${jobId}`);
         if (body.progress >= share || !['pending', 'running'].includes(body.status)) break;
@@ -61,12 +61,12 @@ async function onNodes(count: number) {
     }
 
     return await resultsIn(world, async (jobId) => {
-      await beyond(jobId, SHARES_AT_FAULT.kill);
+      await waitForShare(jobId, SHARES_AT_FAULT.kill);
       if (others.length > 0) {
         others[0]!.child.kill('SIGKILL');
         await cluster.startWorker();
       }
-      await beyond(jobId, SHARES_AT_FAULT.partition);
+      await waitForShare(jobId, SHARES_AT_FAULT.partition);
       proxy.stall();
       await pause(AWAY_MS);
       proxy.pass();

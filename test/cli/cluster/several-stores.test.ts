@@ -9,13 +9,13 @@ import { openCluster } from './running-cluster.js';
 const SEEDS: Readonly<Record<string, number>> = IS_SOAK ? { one: 1, two: 2, three: 3 } : { one: 1, two: 2 };
 const STORES = Object.keys(SEEDS);
 
-async function done(service: RunningService, path: string, body: unknown = {}): Promise<void> {
+async function runJob(service: RunningService, path: string, body: unknown = {}): Promise<void> {
   const { body: job } = await service.ask<{ job_id: string }>('POST', path, body);
   expect(await service.finished(job.job_id)).toMatchObject({ status: 'succeeded' });
 }
 
 const generate = (service: RunningService, store: string, activate: boolean) =>
-  done(service, '/data/synthetic', { ...MARKET, store_id: store, seed: SEEDS[store], activate });
+  runJob(service, '/data/synthetic', { ...MARKET, store_id: store, seed: SEEDS[store], activate });
 
 /** Levels and weights with risk, which need the market of the run. */
 async function figuresOf(service: RunningService, id: string): Promise<unknown> {
@@ -33,7 +33,7 @@ test.skipIf(!hasPostgresql)(
       const alone = await runService();
       await generate(alone, store, true);
       await alone.ask('PUT', '/indices/EVEN', INDEX);
-      await done(alone, '/analytics/EVEN/backtest');
+      await runJob(alone, '/analytics/EVEN/backtest');
       expected.set(store, await figuresOf(alone, 'EVEN'));
       await alone.close();
     }
@@ -61,7 +61,7 @@ test.skipIf(!hasPostgresql)(
         expect([store, await figuresOf(front, store)]).toEqual([store, figures]);
       }
       // Another front activates another store: nothing becomes stale.
-      await done(second, '/data/stores/two/activate');
+      await runJob(second, '/data/stores/two/activate');
       for (const [store, figures] of expected) expect([store, await figuresOf(front, store)]).toEqual([store, figures]);
     } finally {
       await cluster.close();

@@ -6,7 +6,7 @@ import { go, signIn } from '../../security/signed-in.js';
 import { openCluster } from './running-cluster.js';
 
 test.skipIf(!hasPostgresql)(
-  'a session of one front is one of the other, and ends on both, and after a start, where somebody signs out',
+  'a session is valid on both fronts, and a sign-out ends it on both, also after a restart',
   async () => {
     const provider = await startProvider('console');
     const cluster = await openCluster({

@@ -39,7 +39,7 @@ function percentile(times: readonly number[], share: number): number {
   return times.toSorted((a, b) => a - b)[Math.ceil(times.length * share) - 1]!;
 }
 
-describe.skipIf(!hasPostgresql)('a service whose database says nothing', () => {
+describe.skipIf(!hasPostgresql)('a service whose database does not respond', () => {
   let place: Awaited<ReturnType<typeof openTestDatabase>>;
   let folder: string;
   let proxy: StallingProxy;
@@ -79,7 +79,7 @@ describe.skipIf(!hasPostgresql)('a service whose database says nothing', () => {
     return { atMs: start - sinceMs, ms, ownMs, status, retryAfter: headers.get('retry-after') };
   }
 
-  test('refuses requests within 100 ms once that is noticed, and serves again when it answers', async () => {
+  test('refuses requests within 100 ms once the outage is detected, and serves again when the database answers', async () => {
     await ask(0, 1);
     proxy.stall();
     const sinceMs = performance.now();

@@ -27,7 +27,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   afterAll(() => cluster?.close());
 
   /** Submits a backtest that cannot end, because its results cannot be written. @returns its worker and its row */
-  async function held(
+  async function submitEndlessBacktest(
     id: string,
   ): Promise<{ readonly jobId: string; readonly holder: Listening; readonly row: JobRow }> {
     cluster.s3.isHeld = true;
@@ -52,7 +52,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     );
 
   test('that is killed begins again on another once the lease is over, and has one effect', async () => {
-    const { jobId, holder, row } = await held('KILLED');
+    const { jobId, holder, row } = await submitEndlessBacktest('KILLED');
     holder.child.kill('SIGKILL');
     expect(await holder.ended).toBe('SIGKILL');
     const left = await cluster.row(jobId);
@@ -67,7 +67,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   test.runIf(IS_SOAK)(
     'that pauses for longer than the lease is performed by another worker, and its later messages change nothing',
     async () => {
-      const { jobId, holder, row } = await held('PAUSED');
+      const { jobId, holder, row } = await submitEndlessBacktest('PAUSED');
       holder.child.kill('SIGSTOP');
       const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
       expect(again.node).not.toBe(row.node);
@@ -87,8 +87,8 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
       await cluster.query<{ heartbeat: Date }>('SELECT seen_at AS heartbeat FROM divisor.nodes WHERE node = $1', [node])
     )[0]!;
 
-  test('that is asked to end goes to another at once, which counts for no crash', async () => {
-    const { jobId, holder, row } = await held('STOPPED');
+  test('that is asked to end moves to another at once, without counting as a crash', async () => {
+    const { jobId, holder, row } = await submitEndlessBacktest('STOPPED');
     holder.child.kill('SIGTERM');
     const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
     expect(again.node).not.toBe(row.node);

@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runHere, servingHere } from '../process.js';
-import { home, service, newFolder, ask, lines } from './set-up.js';
+import { home, service, newFolder, ask, listLines } from './set-up.js';
 
 /** Versions of documents and data, stored runs and publications, as in a backup; `verify` covers the audit log. */
 const KEPT = [
@@ -37,7 +37,7 @@ export function describeBackup(): void {
       over.abort();
       await writing;
       expect({ status, err }).toEqual({ status: 0, err: '' });
-      expect(lines(out)[0]).toMatchObject({ folder, damaged: [] });
+      expect(listLines(out)[0]).toMatchObject({ folder, damaged: [] });
 
       const other = join(await newFolder(), 'elsewhere');
       expect((await runHere(['restore', folder, '--home', other])).status).toBe(0);
@@ -58,7 +58,7 @@ export function describeBackup(): void {
       expect((await runHere(['verify', '--home', other])).status).toBe(0);
     });
 
-    test('goes to a new folder only, and leaves nothing behind in the home', async () => {
+    test('is written only to a new folder, and leaves nothing in the home', async () => {
       const folder = await newFolder();
       await writeFile(join(folder, 'mine'), '');
       const { status, err } = await runHere(['backup', folder, '--home', home]);
@@ -69,7 +69,7 @@ export function describeBackup(): void {
       expect((await readdir(home)).filter((name) => name.startsWith('.'))).toEqual([]);
     });
 
-    test('removes what one that was killed left in the home', async () => {
+    test('removes the files that a killed backup left in the home', async () => {
       await mkdir(join(home, '.backup-4194300-ab', 'artifacts'), { recursive: true });
       const folder = join(await newFolder(), 'copy');
       expect((await runHere(['backup', folder, '--home', home])).status).toBe(0);

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { flipDocument } from '../../store/flip-document.js';
 import { runHere, servingHere } from '../process.js';
-import { home, newFolder, ask, lines } from './set-up.js';
+import { home, newFolder, ask, listLines } from './set-up.js';
 
 export function describeDamage(): void {
   describe('a damaged home or backup', () => {
@@ -48,7 +48,7 @@ export function describeDamage(): void {
 
       const { status, out } = await runHere(['verify', '--home', other]);
       expect(status).toBe(1);
-      const damaged = Object.fromEntries(lines(out).map(({ part, damaged: found }) => [part, found]));
+      const damaged = Object.fromEntries(listLines(out).map(({ part, damaged: found }) => [part, found]));
       expect(damaged['watchlist']).toEqual([{ name: 'mine', reason: 'its checksum differs' }]);
       expect(damaged['stores']).toEqual([{ name: 'market/market', reason: 'its checksum differs' }]);
       const named = { documents: expect.arrayContaining(['run EVEN']) };
@@ -63,7 +63,7 @@ export function describeDamage(): void {
       const folder = join(await newFolder(), 'copy');
       const copied = await runHere(['backup', folder, '--home', other]);
       expect(copied.status).toBe(1);
-      expect(lines(copied.out)[0]!['damaged']).toEqual(
+      expect(listLines(copied.out)[0]!['damaged']).toEqual(
         expect.arrayContaining([`artifacts/${artifacts[0]}`, `artifacts/${artifacts[1]}`]),
       );
     });

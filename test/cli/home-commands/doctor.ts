@@ -1,16 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { finished, runHere } from '../process.js';
-import { home, service, newFolder, lines } from './set-up.js';
+import { runToEnd, runHere } from '../process.js';
+import { home, service, newFolder, listLines } from './set-up.js';
 
 export function describeDoctor(): void {
   describe('the doctor', () => {
-    test('finds a served home well, and says who serves it', async () => {
+    test('reports a served home as healthy, and the process that serves it', async () => {
       const { hostname, port } = new URL(service.url);
       const { status, out } = await runHere(['doctor', '--home', home, '--host', hostname, '--port', port]);
-      const result = Object.fromEntries(lines(out).map(({ subject, state, says }) => [subject, [state, says]]));
-      expect(lines(out).filter(({ state }) => state === 'fault')).toEqual([]);
+      const result = Object.fromEntries(listLines(out).map(({ subject, state, says }) => [subject, [state, says]]));
+      expect(listLines(out).filter(({ state }) => state === 'fault')).toEqual([]);
       expect(status).toBe(0);
       expect(result['lock']).toEqual(['ok', `Process ${service.child.pid} serves the home.`]);
       expect(result['address']).toEqual(['ok', expect.stringMatching(/^Divisor \d.* listens/)]);
@@ -28,7 +28,7 @@ export function describeDoctor(): void {
       const value = shown.split(/ {2,}/)[1]!;
       expect(value).toBe(flags.length === 0 ? folder : '/usr, /absent/place');
       const { out } = await runHere(['doctor', '--home', folder, '--port', '0', ...flags]);
-      const match = lines(out).find(({ subject }) => subject === 'data roots')!;
+      const match = listLines(out).find(({ subject }) => subject === 'data roots')!;
       expect(match['says']).toContain(
         `Folder stores and file databases must be below ${value}; --data-roots or DIVISOR_DATA_ROOTS sets other folders.`,
       );
@@ -36,12 +36,12 @@ export function describeDoctor(): void {
     });
 
     test('reports what an unavailable engine lacks, as the built command', async () => {
-      const { out } = await finished(['doctor', '--home', await newFolder(), '--port', '0', '--numerics', 'native']);
-      const { says } = lines(out).find(({ subject }) => subject === 'numerics')!;
+      const { out } = await runToEnd(['doctor', '--home', await newFolder(), '--port', '0', '--numerics', 'native']);
+      const { says } = listLines(out).find(({ subject }) => subject === 'numerics')!;
       expect(says).toMatch(/^native: |Not native: ./);
     });
 
-    test('warns of dates that only some names of the served store have a bar on', async () => {
+    test('warns of dates on which only some securities of the served store have a bar', async () => {
       const folder = await newFolder();
       const table = join(folder, 'market.csv');
       const bars = ['2024-01-02', '2024-01-03'].flatMap((date, t) =>
@@ -52,13 +52,13 @@ export function describeDoctor(): void {
       const result = await runHere(['import', table, '--activate', '--id', 'part', '--data-roots', folder, ...at]);
       expect(result.status, result.err).toBe(0);
       const { out } = await runHere(['doctor', '--port', '0', ...at]);
-      expect(lines(out).find(({ subject }) => subject === 'data')).toMatchObject({
+      expect(listLines(out).find(({ subject }) => subject === 'data')).toMatchObject({
         state: 'warning',
         says: expect.stringContaining('1 date has bars of only some securities, the latest 2024-01-03'),
       });
     });
 
-    test('ends with 1 for anything that needs a repair, each in a sentence', async () => {
+    test('exits with 1 for each problem that needs a repair, with a sentence about it', async () => {
       const folder = await newFolder();
       await writeFile(join(folder, 'format'), '7\n');
       await mkdir(join(folder, 'documents'));
@@ -76,7 +76,7 @@ export function describeDoctor(): void {
       ]);
       expect(status).toBe(1);
       const faults = Object.fromEntries(
-        lines(out)
+        listLines(out)
           .filter(({ state }) => state !== 'ok')
           .map(({ subject, says }) => [subject, says]),
       );

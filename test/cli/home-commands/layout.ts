@@ -8,7 +8,7 @@ import { newFolder } from './set-up.js';
 
 export function describeLayout(): void {
   describe('the layout of a home', () => {
-    test('is taken to the newest step by step, a step that was cut short again', async () => {
+    test('is upgraded step by step, repeating an interrupted step', async () => {
       const path = await newFolder();
       await (await openHome(path)).close();
       const steps: string[] = [];
@@ -32,7 +32,7 @@ export function describeLayout(): void {
       });
     });
 
-    test('of version 0.1.0 is read with all it holds', async () => {
+    test('of version 0.1.0 is read completely', async () => {
       const path = join(await newFolder(), 'home');
       await cp('test/golden/home-format-1', path, { recursive: true });
       const opened = await openHome(path);
@@ -53,7 +53,7 @@ export function describeLayout(): void {
       expect((await runHere(['verify', '--home', path])).status).toBe(0);
     });
 
-    test('with results but without documents is refused, and nothing is swept', async () => {
+    test('with results but without documents is refused, and no file is removed', async () => {
       const path = await newFolder();
       await (await openHome(path)).close();
       await writeFile(join(path, 'artifacts', `${'a'.repeat(32)}.art`), 'x');

@@ -2,7 +2,7 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { divisor, runHere, servingHere } from '../process.js';
-import { home, newFolder, lines } from './set-up.js';
+import { home, newFolder, listLines } from './set-up.js';
 
 export function describeRestore(): void {
   describe('a restore', () => {
@@ -21,7 +21,7 @@ export function describeRestore(): void {
       ]);
       const replaced = await runHere(['restore', copy, '--home', other, '--replace']);
       expect(replaced.status).toBe(0);
-      const aside = String(lines(replaced.out)[0]!['aside']);
+      const aside = String(listLines(replaced.out)[0]!['aside']);
       expect((await readdir(aside)).toSorted()).toEqual(['artifacts', 'documents', 'stores']);
       expect((await runHere(['verify', '--home', other])).status).toBe(0);
     });

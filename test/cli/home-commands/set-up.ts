@@ -27,7 +27,7 @@ export async function ask(url: string, method: string, path: string, body?: unkn
   return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) };
 }
 
-async function job(url: string, path: string, body: unknown): Promise<void> {
+async function runJob(url: string, path: string, body: unknown): Promise<void> {
   let { body: status } = await ask(url, 'POST', path, body);
   while (status['status'] === 'pending' || status['status'] === 'running')
     ({ body: status } = await ask(url, 'GET', `/jobs/${String(status['job_id'])}?wait=30`));
@@ -38,9 +38,9 @@ beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), 'divisor-home-'));
   home = join(base, 'home');
   service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
-  await job(service.url, '/data/synthetic', MARKET);
+  await runJob(service.url, '/data/synthetic', MARKET);
   await ask(service.url, 'PUT', '/indices/EVEN', INDEX);
-  await job(service.url, '/analytics/EVEN/backtest', {});
+  await runJob(service.url, '/analytics/EVEN/backtest', {});
   await ask(service.url, 'PUT', '/data/watchlists/mine', { name: 'Mine', identifiers: ['A'] });
 });
 
@@ -50,7 +50,7 @@ afterAll(async () => {
   await rm(base, { recursive: true, force: true });
 });
 
-export const lines = (text: string): Record<string, unknown>[] =>
+export const listLines = (text: string): Record<string, unknown>[] =>
   text
     .trim()
     .split('\n')

@@ -19,21 +19,21 @@ export function describeAgainstAService(): void {
       service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], {
         DIVISOR_DATA_ROOTS: folder,
       });
-      await served();
+      await waitForStore();
     });
     afterAll(async () => {
       service?.child.kill('SIGTERM');
       await service?.ended;
     });
     /** Waits until the store has been read again, which happens in the background after a start. */
-    async function served(): Promise<void> {
+    async function waitForStore(): Promise<void> {
       await waitUntil(async () => {
         const answer = await fetch(`${service.url}/health`, { headers: { 'x-api-key': key } });
         const { store } = (await answer.json()) as { store: { active: string | null } };
         return store.active !== null;
       });
     }
-    const asked = (words: readonly string[], environment: Record<string, string> = {}) =>
+    const runCommand = (words: readonly string[], environment: Record<string, string> = {}) =>
       runHere(words, { DIVISOR_URL: service.url, DIVISOR_API_KEY: key, ...environment });
 
     describe('with a key for everything', () => {
@@ -45,29 +45,29 @@ export function describeAgainstAService(): void {
       testFilesAndData(() => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: all }));
     });
 
-    test('a home that a service has is left to it, in one sentence', async () => {
+    test('a home in use by a service is refused in one sentence', async () => {
       const { status, err } = await runHere(['backtest', 'EVEN', '--home', home]);
       expect([status, err]).toEqual([75, expect.stringContaining(`in use by process ${service.child.pid}`)]);
     });
 
-    test('work is done there, with the key of the environment', async () => {
-      const { status, out, err } = await asked(['backtest', 'EVEN']);
+    test('work runs in the service, with the key from the environment', async () => {
+      const { status, out, err } = await runCommand(['backtest', 'EVEN']);
       expect([status, err, linesOf(out).at(-1)?.event]).toEqual([0, '', 'result']);
     });
 
-    testRetries(asked);
+    testRetries(runCommand);
 
     test('the estimated resources are reported, and nothing stored changes', async () => {
       const auth = { headers: { authorization: `Bearer ${key}` } };
       const before = (await fetch(`${service.url}/analytics/EVEN/record`, auth)).headers.get('etag');
-      const { status, out, err } = await asked(['bench', '--index', 'EVEN']);
+      const { status, out, err } = await runCommand(['bench', '--index', 'EVEN']);
       expect([status, err]).toEqual([0, '']);
       expect(linesOf(out).map(({ work }) => work)).toEqual(['response to a request', 'backtest', 'sweep', undefined]);
       expect((await fetch(`${service.url}/analytics/EVEN/record`, auth)).headers.get('etag')).toBe(before);
     });
 
-    test('the names that a shell completes are those of the store', async () => {
-      const { status, out } = await asked(['completion', 'ids', 'names']);
+    test('a shell completes the ids of the store', async () => {
+      const { status, out } = await runCommand(['completion', 'ids', 'names']);
       expect([status, out]).toEqual([0, 'A\nB\nC\nD\n']);
     });
 
@@ -75,15 +75,15 @@ export function describeAgainstAService(): void {
       ['a wrong key', { DIVISOR_API_KEY: `dvs_${'a'.repeat(12)}_${'b'.repeat(43)}` }, 77, 'UNAUTHENTICATED'],
       ['no key', { DIVISOR_API_KEY: '' }, 77, 'UNAUTHENTICATED'],
     ])('%s ends with 77', async (_, environment, status, code) => {
-      expect(ending(await asked(['backtest', 'EVEN'], environment))).toEqual({
+      expect(ending(await runCommand(['backtest', 'EVEN'], environment))).toEqual({
         status,
         out: '',
         err: expect.stringMatching(new RegExp(`^divisor: ${code}: [^\\n]+$`)),
       });
     });
 
-    test('a key without the scope ends with 77 and says which it lacks', async () => {
-      const { status, err } = await asked(['backtest', 'EVEN', '--document', file('even.json')]);
+    test('a key without the scope exits with 77 and the missing scope', async () => {
+      const { status, err } = await runCommand(['backtest', 'EVEN', '--document', file('even.json')]);
       expect([status, err]).toEqual([77, 'divisor: FORBIDDEN_SCOPE: The key lacks the scope write.\n']);
     });
 
@@ -92,21 +92,21 @@ export function describeAgainstAService(): void {
         file('bad-grid.json'),
         JSON.stringify({ '/document/pipeline/weighting/cap': [7], '/request/transaction_cost_bps': [-1] }),
       );
-      const { status, err } = await asked(['sweep', file('bad-grid.json'), '--index', 'EVEN']);
+      const { status, err } = await runCommand(['sweep', file('bad-grid.json'), '--index', 'EVEN']);
       expect([status, err.split('\n').filter((line) => line.startsWith('  error ')).length]).toEqual([2, 2]);
-      expect((await asked(['backtest', 'NOBODY'])).err).toMatch(/^divisor: INDEX_NOT_FOUND: .*\n$/);
+      expect((await runCommand(['backtest', 'NOBODY'])).err).toMatch(/^divisor: INDEX_NOT_FOUND: .*\n$/);
     });
 
     test('a job that fails ends with 1 and its own code', async () => {
-      const { status, err } = await asked(['risk', 'short', '--identifiers', 'A,B', '--start', '2022-12-28']);
+      const { status, err } = await runCommand(['risk', 'short', '--identifiers', 'A,B', '--start', '2022-12-28']);
       expect([status, err]).toEqual([1, expect.stringMatching(/^divisor: RISK_INSUFFICIENT_DATA: /)]);
     });
 
-    test('a folder outside the allowed ones is refused without a path, and where to see them is said', async () => {
+    test('a folder outside the allowed ones is refused without its path, with a hint where they are listed', async () => {
       const key = (
         await runHere(['keys', 'create', '--home', home, '--name', 'data', '--scopes', 'read,data'])
       ).out.trim();
-      const { status, err } = await asked(['import', '/', '--name', 'Root'], { DIVISOR_API_KEY: key });
+      const { status, err } = await runCommand(['import', '/', '--name', 'Root'], { DIVISOR_API_KEY: key });
       expect([status, err.split('\n').at(-2)]).toEqual([
         2,
         '  Run `divisor config` where the service runs: it shows the folders and hosts it allows.',
@@ -117,9 +117,9 @@ export function describeAgainstAService(): void {
     });
 
     test('views are a JSON object a row in a pipe, and CSV with the same values', async () => {
-      await asked(['backtest', 'EVEN', '--if-stale']);
-      const lines = linesOf((await asked(['levels', 'EVEN', '--start', '2022-12-01'])).out);
-      const csv = (await asked(['levels', 'EVEN', '--start', '2022-12-01', '--csv'])).out.trim().split('\r\n');
+      await runCommand(['backtest', 'EVEN', '--if-stale']);
+      const lines = linesOf((await runCommand(['levels', 'EVEN', '--start', '2022-12-01'])).out);
+      const csv = (await runCommand(['levels', 'EVEN', '--start', '2022-12-01', '--csv'])).out.trim().split('\r\n');
       expect(csv[0]).toBe('date,price,divisor');
       const rows = lines
         .slice(0, -1)
@@ -130,7 +130,7 @@ export function describeAgainstAService(): void {
 
     test('market data, limits and curves are rows of what the service says', async () => {
       const rowsOf = async (words: readonly string[]) => {
-        const { status, out, err } = await asked(words);
+        const { status, out, err } = await runCommand(words);
         expect([words, status, err]).toEqual([words, 0, '']);
         return linesOf(out)
           .slice(0, -1)
@@ -159,30 +159,30 @@ export function describeAgainstAService(): void {
       const year = ['events', '--from', '2023-01-01', '--to', '2023-12-31', '--index', 'EVEN', '--kinds', 'expiry'];
       const thirdFridays = ['2023-03-17', '2023-06-16', '2023-09-15', '2023-12-15'];
       expect((await rowsOf(year)).map(({ date }) => date)).toEqual(thirdFridays);
-      expect((await asked([...year, '--out', file('year.ics')])).status).toBe(0);
+      expect((await runCommand([...year, '--out', file('year.ics')])).status).toBe(0);
       const calendar = await readFile(file('year.ics'), 'utf8');
       expect([...calendar.matchAll(/^DTSTART;VALUE=DATE:(\d+)/gm)].map(([, day]) => day)).toEqual(
         thirdFridays.map((day) => day.replaceAll('-', '')),
       );
       expect(await rowsOf(['actions', 'EVEN'])).toEqual([]);
       expect(await rowsOf(['actions', 'EVEN', '--choices'])).toEqual([]);
-      const pack = await asked(['rebalance-pack', 'EVEN', '--aum', '1e6']);
+      const pack = await runCommand(['rebalance-pack', 'EVEN', '--aum', '1e6']);
       expect(pack.err).toContain('no volume for A and 3 more');
       const orders = linesOf(pack.out).slice(0, -1);
       expect(orders.map(({ account, side }) => `${account} ${side}`)).toEqual(Array<string>(4).fill('AUM buy'));
       for (const { weight_after } of orders) expect(Number(weight_after)).toBeCloseTo(0.25, 3);
-      expect(await asked(['factor-risk', 'EVEN'])).toMatchObject({ status: 64 }); // it needs a benchmark
+      expect(await runCommand(['factor-risk', 'EVEN'])).toMatchObject({ status: 64 }); // it needs a benchmark
       const shares = await rowsOf(['factor-risk', 'EVEN', '--benchmark', 'A']);
       expect(shares.reduce((sum, { share }) => sum + Number(share), 0)).toBeCloseTo(1, 9);
     });
 
     test('a definition goes to a file and back, and a difference is reported at its path', async () => {
-      expect((await asked(['index', 'show', 'EVEN', '--out', file('shown.json')])).status).toBe(0);
-      expect(linesOf((await asked(['index', 'diff', 'EVEN', file('shown.json')])).out)).toHaveLength(1);
-      expect(linesOf((await asked(['index', 'diff', 'EVEN', file('even.json')])).out)).toHaveLength(1);
+      expect((await runCommand(['index', 'show', 'EVEN', '--out', file('shown.json')])).status).toBe(0);
+      expect(linesOf((await runCommand(['index', 'diff', 'EVEN', file('shown.json')])).out)).toHaveLength(1);
+      expect(linesOf((await runCommand(['index', 'diff', 'EVEN', file('even.json')])).out)).toHaveLength(1);
       const changed = { ...INDEX, rebalance: { frequency: 'monthly' } };
       await writeFile(file('changed.json'), JSON.stringify(changed));
-      expect(linesOf((await asked(['index', 'diff', 'EVEN', file('changed.json')])).out)[0]).toEqual({
+      expect(linesOf((await runCommand(['index', 'diff', 'EVEN', file('changed.json')])).out)[0]).toEqual({
         event: 'row',
         path: '/rebalance/frequency',
         stored: '"quarterly"',
@@ -190,7 +190,7 @@ export function describeAgainstAService(): void {
       });
     });
 
-    test('each view answers, and a word that is none of a family names what there is', async () => {
+    test('each view answers, and an unknown view lists the known ones', async () => {
       for (const words of [
         ['stores'],
         ['jobs', '--kind', 'backtest,render', '--status', 'succeeded'],
@@ -210,46 +210,50 @@ export function describeAgainstAService(): void {
         ['watchlist', 'list'],
         ['audit', 'desk'],
       ]) {
-        const { status, out, err } = await asked(words);
+        const { status, out, err } = await runCommand(words);
         expect([words, status, err]).toEqual([words, 0, '']);
         expect(linesOf(out).at(-1)?.event).toBe('result');
       }
-      const [own, other] = linesOf((await asked(['compare', 'EVEN', '--benchmark', 'A'])).out);
+      const [own, other] = linesOf((await runCommand(['compare', 'EVEN', '--benchmark', 'A'])).out);
       expect(own).toMatchObject({ index_id: 'EVEN', correlation_EVEN: 1, correlation_A: other!['correlation_EVEN'] });
       // The store has no reference data for groups.
-      expect(await asked(['attribution', 'EVEN', '--by', 'SECTOR'])).toMatchObject({
+      expect(await runCommand(['attribution', 'EVEN', '--by', 'SECTOR'])).toMatchObject({
         status: 2,
         err: expect.stringContaining('SECTOR'),
       });
-      const figures = linesOf((await asked(['performance', 'EVEN'])).out);
+      const figures = linesOf((await runCommand(['performance', 'EVEN'])).out);
       expect(figures.find(({ figure }) => figure === 'tracking_error')).toMatchObject({ against: 'EVEN' });
-      expect(await asked(['export', 'levels', '--index', 'EVEN', '--out', file('absent/levels.csv')])).toMatchObject({
+      expect(
+        await runCommand(['export', 'levels', '--index', 'EVEN', '--out', file('absent/levels.csv')]),
+      ).toMatchObject({
         status: 64,
         err: expect.stringContaining('absent does not exist'),
       });
-      expect(await asked(['index', 'shwo'])).toMatchObject({
+      expect(await runCommand(['index', 'shwo'])).toMatchObject({
         status: 64,
         err: expect.stringContaining('Did you mean index show?'),
       });
     });
 
     test('backtests of many indices report each outcome, and end with 1 if one was refused', async () => {
-      const { status, out, err } = await asked(['backtests', 'EVEN,NOBODY', '--csv']);
+      const { status, out, err } = await runCommand(['backtests', 'EVEN,NOBODY', '--csv']);
       const [header, even, nobody] = out.split('\r\n');
       expect([status, err, header]).toEqual([1, '', 'index_id,outcome,total_return,error']);
       expect(even).toMatch(/^EVEN,done,-?[\d.e-]+,$/);
       expect(nobody).toMatch(/^NOBODY,refused,,INDEX_NOT_FOUND: /);
-      expect(await asked(['backtests', 'EVEN', '--if-stale', '--csv'])).toMatchObject({
+      expect(await runCommand(['backtests', 'EVEN', '--if-stale', '--csv'])).toMatchObject({
         status: 0,
         out: `${header}\r\nEVEN,current,,\r\n`,
       });
-      expect((await asked(['rerun', '--ids', 'EVEN', '--csv'])).out).toMatch(/^index_id.*\r\nEVEN,current,.*\r\n$/);
-      const row = JSON.parse((await asked(['backtests', 'EVEN'])).out.split('\n')[0]!) as {
+      expect((await runCommand(['rerun', '--ids', 'EVEN', '--csv'])).out).toMatch(
+        /^index_id.*\r\nEVEN,current,.*\r\n$/,
+      );
+      const row = JSON.parse((await runCommand(['backtests', 'EVEN'])).out.split('\n')[0]!) as {
         findings: { code: string }[];
       };
       const code = row.findings[0]!.code;
-      expect((await asked(['backtests', 'EVEN', '--fail-on', `PARTIAL_DATE,${code}`])).status).toBe(3);
-      expect((await asked(['backtests', 'EVEN', '--fail-on', 'PARTIAL_DATE'])).status).toBe(0);
+      expect((await runCommand(['backtests', 'EVEN', '--fail-on', `PARTIAL_DATE,${code}`])).status).toBe(3);
+      expect((await runCommand(['backtests', 'EVEN', '--fail-on', 'PARTIAL_DATE'])).status).toBe(0);
     });
 
     test('a nightly script run twice at once, and once killed, leaves whole files and no others', async () => {
@@ -257,7 +261,7 @@ export function describeAgainstAService(): void {
         await runHere(['keys', 'create', '--home', home, '--name', 'night', '--scopes', 'read,run,data,write'])
       ).out.trim();
       await writeFile(file('odd.json'), JSON.stringify({ ...INDEX, id: 'ODD', name: 'Odd' }));
-      const put = await asked(['index', 'put', file('odd.json')], { DIVISOR_API_KEY: key });
+      const put = await runCommand(['index', 'put', file('odd.json')], { DIVISOR_API_KEY: key });
       expect([put.status, put.err]).toEqual([0, '']);
       await mkdir(file('night'));
       await writeFile(
@@ -300,7 +304,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       await new Promise<void>((running) =>
         slow.child.stdout.on('data', () => slow.out().includes('"running"') && running()),
       );
-      const { status, err } = await asked(['sweep', file('grid.json'), '--index', 'EVEN', '--id', 'slow']);
+      const { status, err } = await runCommand(['sweep', file('grid.json'), '--index', 'EVEN', '--id', 'slow']);
       expect([status, err]).toEqual([75, 'divisor: JOB_RUNNING: The job sweep:slow runs with a different request.\n']);
       slow.child.kill('SIGINT');
       const endStatus = await slow.ended;
@@ -314,11 +318,11 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
     });
 
     describe.skipIf(!hasPseudoTerminal)('on a terminal', () => {
-      const environment = () => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
+      const createEnvironment = () => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
       test('one line redraws itself with the progress, and the result is a table', async () => {
         const { status, screen, written } = await onTerminal(
           ['sweep', file('grid.json'), '--index', 'EVEN'],
-          environment(),
+          createEnvironment(),
         );
         expect(status).toBe(0);
         expect(written).toContain('\r\u001b[2K');
@@ -331,13 +335,13 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       });
 
       test('an error is on its own line', async () => {
-        const { status, screen } = await onTerminal(['backtest', 'NOBODY'], environment());
+        const { status, screen } = await onTerminal(['backtest', 'NOBODY'], createEnvironment());
         expect([status, screen]).toEqual([2, [expect.stringMatching(/^divisor: INDEX_NOT_FOUND: /)]]);
       });
 
-      testSqlShell(environment);
+      testSqlShell(createEnvironment);
       test('--json says the same as on a pipe', async () => {
-        const { status, screen } = await onTerminal(['backtest', 'EVEN', '--json'], environment());
+        const { status, screen } = await onTerminal(['backtest', 'EVEN', '--json'], createEnvironment());
         expect([status, linesOf(screen.join('\n')).at(-1)?.event]).toEqual([0, 'result']);
       });
     });

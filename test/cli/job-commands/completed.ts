@@ -40,7 +40,7 @@ export const isInstalled = (shell: string) => spawnSync(shell, ['-c', ':']).stat
  * Returns the completions of a shell for the last word of each line. The script of zsh runs in bash if zsh is not
  * installed.
  */
-export function offered(shell: 'bash' | 'zsh' | 'fish', script: string, lines: readonly string[]): string[][] {
+export function listCompletions(shell: 'bash' | 'zsh' | 'fish', script: string, lines: readonly string[]): string[][] {
   const request = lines.map((line) => `${QUESTIONS[shell](line)}\nprintf '%s\\n' --next--\n`).join('');
   const interpreter = shell === 'zsh' && !isInstalled('zsh') ? 'bash' : shell;
   const { stdout, stderr } = spawnSync(

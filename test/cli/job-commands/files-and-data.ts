@@ -1,7 +1,7 @@
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { type Ending, finished, runHere } from '../process.js';
+import { type Ending, runToEnd, runHere } from '../process.js';
 import { file, INDEX, linesOf } from './set-up.js';
 
 /**
@@ -10,7 +10,7 @@ import { file, INDEX, linesOf } from './set-up.js';
  */
 export function testFilesAndData(environment: () => Readonly<Record<string, string>>): void {
   const ask = (words: readonly string[]): Promise<Ending> => runHere(words, environment());
-  const piped = (words: readonly string[], input: string) => finished(words, environment(), input);
+  const piped = (words: readonly string[], input: string) => runToEnd(words, environment(), input);
 
   test('a document may come on standard input', async () => {
     const { status, out } = await piped(
@@ -53,7 +53,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect([ending.status, ending.err]).toEqual([64, expect.stringContaining('.csv')]);
   });
 
-  test('an import is not guessed where the data leaves a question', async () => {
+  test('an import stops at an ambiguous format instead of guessing', async () => {
     await mkdir(file('unsure'));
     await writeFile(file('unsure/x.csv'), 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n');
     const { status, err } = await ask(['import', file('unsure'), '--inspect']);
@@ -88,7 +88,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect((await ask(['publish', 'EVEN', '--restate'])).status).toBe(2); // A restatement requires a reason.
   });
 
-  test('a store that is served already is no error, and the command reports it', async () => {
+  test('activating the served store is not an error, and is reported', async () => {
     const { status, out, err } = await ask(['activate', 'desk']);
     expect([status, err, linesOf(out).at(-1)]).toMatchObject([0, '', { result: { already_served: true } }]);
     expect((await ask(['activate', 'nothing'])).status).toBe(2);
@@ -164,12 +164,12 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
   });
 
   test('the changes of an import to a store, and the differences between two runs, are shown', async () => {
-    const csv = (close: number) => `identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,${close}\n`;
+    const formatCsv = (close: number) => `identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,${close}\n`;
     await mkdir(file('noted'));
-    await writeFile(file('noted/market.csv'), csv(11));
+    await writeFile(file('noted/market.csv'), formatCsv(11));
     const words = ['import', file('noted'), '--id', 'noted', '--activate', '--note', 'The first delivery'];
     expect((await ask(words)).status).toBe(0);
-    await writeFile(file('noted/market.csv'), csv(12));
+    await writeFile(file('noted/market.csv'), formatCsv(12));
     expect((await ask(['refresh', 'noted', '--full', '--note', 'A correction'])).status).toBe(0);
     const rowsOf = async (...asking: string[]) => linesOf((await ask(asking)).out).slice(0, -1);
     expect((await rowsOf('data', 'versions', 'noted')).map(({ source, note }) => [source, note])).toEqual([
@@ -190,7 +190,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     });
   });
 
-  test('one command imports a wide table, and says what it took and why', async () => {
+  test('one command imports a wide table, and reports its choices with reasons', async () => {
     await mkdir(file('wide'));
     await writeFile(file('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');
     const words = ['import', file('wide/wide.csv'), '--inspect', '--id', 'wide'];
@@ -231,7 +231,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(err).toMatch(/UNREADABLE_FILE .*market.*: /);
   });
 
-  test('rows that are wrong are refused as such: nothing is asked of how they are read', async () => {
+  test('wrong rows are refused without questions about the format', async () => {
     await mkdir(file('wrong'));
     await writeFile(file('wrong/market.csv'), 'date,identifier,CLOSE\n2024-01-02,A,10\n2024-01-03,A,x\n');
     const { status, err } = await ask(['import', file('wrong'), '--inspect']);
@@ -241,13 +241,13 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
 
   test('damaged files among others are reported at once, with the flag that continues without them', async () => {
     await mkdir(file('damaged'));
-    const bars = (close: string) => `Date,Close\n2024-01-02,10\n2024-01-03,${close}\n`;
+    const formatBars = (close: string) => `Date,Close\n2024-01-02,10\n2024-01-03,${close}\n`;
     const files = {
-      'A.csv': bars('11'),
-      'B.csv': bars('ten'),
-      'C.csv': bars('11,5'),
-      'D one.csv': bars('x'),
-      'E.csv': bars('12'),
+      'A.csv': formatBars('11'),
+      'B.csv': formatBars('ten'),
+      'C.csv': formatBars('11,5'),
+      'D one.csv': formatBars('x'),
+      'E.csv': formatBars('12'),
     };
     for (const [name, text] of Object.entries(files)) await writeFile(file(`damaged/${name}`), text);
     const words = ['import', file('damaged'), '--inspect', '--id', 'damaged'];
@@ -256,10 +256,10 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(err).toContain("3 of 5 files cannot be read this way; --ignore 'B.csv,C.csv,D one.csv' skips them.");
     for (const name of ['B.csv', 'C.csv', 'D one.csv']) expect(err).toContain(`market/${name}[row 2]`);
     expect(err).not.toContain('--on-duplicate');
-    await writeFile(file('damaged/A.csv'), `${bars('11')}2024-01-03,12\n`); // Open questions are reported as well.
+    await writeFile(file('damaged/A.csv'), `${formatBars('11')}2024-01-03,12\n`); // Open questions are reported as well.
     const twice = (await ask(words)).err;
     expect(twice).toContain('skips them. --on-duplicate: Rows of one name and date differ');
-    await writeFile(file('damaged/A.csv'), bars('11'));
+    await writeFile(file('damaged/A.csv'), formatBars('11'));
     const looked = await ask(['inspect', file('damaged')]);
     expect([looked.status, looked.err.includes("--ignore 'B.csv,C.csv,D one.csv'")]).toEqual([2, true]);
     const { status: done, out } = await ask([...words, '--ignore', 'B.csv,C.csv,D one.csv']);
@@ -288,7 +288,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(linesOf(out).at(-1)).toMatchObject({ result: derived });
   });
 
-  test('a Feather file is a store by one command, as it is or as an inspection reads it', async () => {
+  test('one command imports a Feather file, unchanged or as an inspection reads it', async () => {
     const bars = { identifier: ['A', 'A'], date: ['2024-01-02', '2024-01-03'], CLOSE: Float64Array.of(1.5, 2.5) };
     await writeFile(file('bars.feather'), tableToIPC(tableFromArrays(bars), 'file'));
     for (const words of [
@@ -303,24 +303,24 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     }
   });
 
-  test('a refresh that would bring a day of only some names is rejected with 3 where that is asked for', async () => {
+  test('a refresh with bars for only some securities on a date is rejected with 3 if requested', async () => {
     await mkdir(file('daily'));
     const table = file('daily/market.csv');
-    const bars = (date: string, names: readonly string[]) => names.map((name) => `${date},${name},10\n`).join('');
+    const formatBars = (date: string, names: readonly string[]) => names.map((name) => `${date},${name},10\n`).join('');
     const all = ['A', 'B', 'C', 'D'];
-    const before = `date,identifier,CLOSE\n${bars('2024-01-02', all)}${bars('2024-01-03', all)}`;
+    const before = `date,identifier,CLOSE\n${formatBars('2024-01-02', all)}${formatBars('2024-01-03', all)}`;
     await writeFile(table, before);
     const served = linesOf((await ask(['stores'])).out).find(({ active }) => active === true)!;
     expect((await ask(['import', file('daily'), '--id', 'daily', '--activate'])).status).toBe(0);
-    const refreshed = (code: string) => ask(['refresh', 'daily', '--fail-on', code]);
-    expect((await refreshed('PARTIAL_DATE')).status).toBe(0);
-    await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}`);
-    expect((await refreshed('PRICE_JUMP')).status).toBe(0);
-    const misspelt = await refreshed('PARTIAL_DATES');
+    const runRefresh = (code: string) => ask(['refresh', 'daily', '--fail-on', code]);
+    expect((await runRefresh('PARTIAL_DATE')).status).toBe(0);
+    await writeFile(table, `${before}${formatBars('2024-01-04', ['A', 'B'])}`);
+    expect((await runRefresh('PRICE_JUMP')).status).toBe(0);
+    const misspelt = await runRefresh('PARTIAL_DATES');
     expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean PARTIAL_DATE?')]);
-    await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}${bars('2024-01-05', ['A'])}`);
+    await writeFile(table, `${before}${formatBars('2024-01-04', ['A', 'B'])}${formatBars('2024-01-05', ['A'])}`);
     const endOf = async () => linesOf((await ask(['stores'])).out).find(({ active }) => active === true)!['end'];
-    const rejected = await refreshed('PARTIAL_DATE');
+    const rejected = await runRefresh('PARTIAL_DATE');
     expect([rejected.status, rejected.err]).toEqual([
       3,
       expect.stringMatching(/REFRESH_REJECTED: .*PARTIAL_DATE.*\n +warning PARTIAL_DATE market\[2024-01-05\]/),
@@ -330,8 +330,8 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(linesOf(trial.out).at(-1)).toMatchObject({ result: { dry_run: true, rows_added: 1, end: '2024-01-05' } });
     expect(await endOf()).toBe('2024-01-04');
     // A complete day is accepted. The partial day of the store is reported, also by the exit status.
-    await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}${bars('2024-01-05', all)}`);
-    const { status, out } = await refreshed('PARTIAL_DATE');
+    await writeFile(table, `${before}${formatBars('2024-01-04', ['A', 'B'])}${formatBars('2024-01-05', all)}`);
+    const { status, out } = await runRefresh('PARTIAL_DATE');
     expect(status).toBe(3);
     const findings = [{ code: 'PARTIAL_DATE', path: 'market[2024-01-04]' }];
     expect(linesOf(out).at(-1)).toMatchObject({ result: { rows_added: 4, findings } });

@@ -56,7 +56,7 @@ export function describeOnAHome(): void {
       expect(await ask('people')).toEqual([64, ['']]);
     });
 
-    test('a backtest that need not run has the stored result at once', async () => {
+    test('a backtest of a current run returns the stored result immediately', async () => {
       const { status, out, err } = await onHome(['backtest', 'EVEN', '--cost-bps', '5', '--if-stale']);
       expect([status, err]).toEqual([0, '']);
       expect(linesOf(out)).toMatchObject([{ event: 'result', result: { metrics: expect.anything() } }]);
@@ -113,7 +113,7 @@ export function describeOnAHome(): void {
       expect([status, linesOf(out).at(-1)]).toMatchObject([0, { result: { variants } }]);
     });
 
-    test('a report is written where --out says, and nothing else is', async () => {
+    test('a report is written to --out, and no other file', async () => {
       const { status, out } = await onHome(['report', 'FACTSHEET-A4', '--index', 'EVEN', '--out', file('even.pdf')]);
       expect([status, linesOf(out).at(-1)]).toEqual([0, { event: 'result', out: file('even.pdf') }]);
       expect((await readFile(file('even.pdf'))).subarray(0, 5).toString()).toBe('%PDF-');
@@ -174,7 +174,7 @@ export function describeOnAHome(): void {
     });
 
     // It measures the kernels at their usual sizes, which takes seconds.
-    test.runIf(IS_SOAK)('a benchmark of the machine says its limits, its kernels and its jobs', async () => {
+    test.runIf(IS_SOAK)('a benchmark of the machine reports its limits, kernels and jobs', async () => {
       const { status, out, err } = await runHere(['bench', '--assets', '20', '--years', '2']);
       expect([status, err]).toEqual([0, '']);
       const lines = linesOf(out);

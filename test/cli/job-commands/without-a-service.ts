@@ -3,7 +3,7 @@ import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js
 import { readCommandLine } from '#cli/command-line.js';
 import { refresh } from '#cli/view-commands/data.js';
 import { runHere } from '../process.js';
-import { COMPLETED, COMPLETED_IN_A_LIST, isInstalled, offered } from './completed.js';
+import { COMPLETED, COMPLETED_IN_A_LIST, isInstalled, listCompletions } from './completed.js';
 import { file } from './set-up.js';
 import { type AddressInfo, createServer } from 'node:net';
 
@@ -25,7 +25,7 @@ export function describeWithoutAService(): void {
         const script = (await runHere(['completion', shell])).out;
         const cases = shell === 'zsh' ? COMPLETED : [...COMPLETED, ...COMPLETED_IN_A_LIST];
         const lines = cases.map(([line]) => line);
-        expect(offered(shell, script, lines)).toEqual(cases.map(([, words]) => words));
+        expect(listCompletions(shell, script, lines)).toEqual(cases.map(([, words]) => words));
       },
     );
 
@@ -50,12 +50,12 @@ export function describeWithoutAService(): void {
       }
     });
 
-    test('a refresh takes the result of the same one that is under way, and begins behind the end of any other', async () => {
+    test('a refresh shares the result of an equal pending one, and waits for any other', async () => {
       const busy = new DivisorError({ code: 'STORE_REFRESHING', message: 'busy', detail: null }, { status: 409 });
       const notFound = new DivisorError({ code: 'JOB_NOT_FOUND', message: 'no job', detail: null }, { status: 404 });
       const failed = new DivisorError({ code: 'STORE_READ_FAILED', message: 'gone', detail: null }, { status: null });
       const begun = { job_id: 'refresh:desk', kind: 'refresh', status: 'pending', result: null, request: 'own' };
-      const submitted = async (job: { kind: 'refresh' | 'sync'; request: object }, words: readonly string[]) => {
+      const submitJob = async (job: { kind: 'refresh' | 'sync'; request: object }, words: readonly string[]) => {
         const running = { ...job, job_id: `${job.kind}:desk`, status: 'running', result: null };
         const waitedFor: string[] = [];
         const call = (operation: string, { params }: { params: { job_id?: string } }) => {
@@ -78,16 +78,16 @@ export function describeWithoutAService(): void {
         [later, []],
         [rejecting, failing],
       ] as const)
-        expect(await submitted(job, words)).toMatchObject({ taken: { job: { request: job.request } }, waitedFor: [] });
+        expect(await submitJob(job, words)).toMatchObject({ taken: { job: { request: job.request } }, waitedFor: [] });
       for (const words of [['--full'], ['--until', '2024-06-28'], ['--dry-run'], failing])
-        expect(await submitted(later, words)).toEqual({ taken: { job: begun }, waitedFor: ['refresh:desk'] });
-      expect(await submitted({ ...later, kind: 'sync' }, [])).toEqual({
+        expect(await submitJob(later, words)).toEqual({ taken: { job: begun }, waitedFor: ['refresh:desk'] });
+      expect(await submitJob({ ...later, kind: 'sync' }, [])).toEqual({
         taken: { job: begun },
         waitedFor: ['sync:desk'],
       });
     });
 
-    test('nobody at the address ends with 69', async () => {
+    test('an address without a service exits with 69', async () => {
       const { port, close } = await deadPort();
       await close();
       const { status, out, err } = await runHere([

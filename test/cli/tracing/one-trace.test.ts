@@ -17,7 +17,7 @@ interface Job {
 }
 
 /** Sends a request, and follows the job that it starts. */
-async function asked(url: string, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Job> {
+async function runJob(url: string, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Job> {
   const answer = await fetch(`${url}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
@@ -38,7 +38,7 @@ const INDEX = {
   pipeline: { weighting: { type: 'EqualWeight' } },
 };
 
-const found = (name: string): ReceivedSpan => {
+const findSpan = (name: string): ReceivedSpan => {
   const span = collector.spans.find((each) => each.name === name);
   if (span === undefined)
     throw new Error(`no span ${name} among ${collector.spans.map((each) => each.name).join(', ')}`);
@@ -56,22 +56,22 @@ test('one trace reaches from the request of a client to the reader process, the 
     OTEL_EXPORTER_OTLP_HEADERS: 'x-team=index%20desk',
     OTEL_SERVICE_NAME: 'front',
   });
-  const generated = await asked(url, '/data/synthetic', MARKET, { traceparent: `00-${TRACE}-${PARENT}-01` });
+  const generated = await runJob(url, '/data/synthetic', MARKET, { traceparent: `00-${TRACE}-${PARENT}-01` });
   expect(generated).toMatchObject({ status: 'succeeded', trace_id: TRACE });
   await fetch(`${url}/indices/EVEN`, {
     method: 'PUT',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(INDEX),
   });
-  const run = await asked(url, '/analytics/EVEN/backtest', {});
+  const run = await runJob(url, '/analytics/EVEN/backtest', {});
   expect(run.status).toBe('succeeded');
   await stop(); // This sends the remaining spans.
 
   expect(collector.requests[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-team': 'index desk' } });
-  const request = found('POST /data/synthetic');
-  const job = found('job generate');
-  const read = found('read generate');
-  const reader = found('reader process generate');
+  const request = findSpan('POST /data/synthetic');
+  const job = findSpan('job generate');
+  const read = findSpan('read generate');
+  const reader = findSpan('reader process generate');
   expect([request, job, read, reader].map(({ traceId }) => traceId)).toEqual([TRACE, TRACE, TRACE, TRACE]);
   expect([request.parentSpanId, job.parentSpanId, read.parentSpanId, reader.parentSpanId]).toEqual([
     PARENT,
@@ -84,8 +84,8 @@ test('one trace reaches from the request of a client to the reader process, the 
   expect([isWithin(read, job), isWithin(reader, read)]).toEqual([true, true]);
 
   // A request without a trace begins one, whose id the job has.
-  const begun = found('POST /analytics/{index_id}/backtest');
-  const [backtest, task, thread] = [found('job backtest'), found('task backtest'), found('thread backtest')];
+  const begun = findSpan('POST /analytics/{index_id}/backtest');
+  const [backtest, task, thread] = [findSpan('job backtest'), findSpan('task backtest'), findSpan('thread backtest')];
   expect([begun.traceId, backtest.traceId, task.traceId]).toEqual([run.trace_id, run.trace_id, run.trace_id]);
   expect([begun.parentSpanId, backtest.parentSpanId, task.parentSpanId, thread.parentSpanId]).toEqual([
     undefined,
@@ -98,7 +98,7 @@ test('one trace reaches from the request of a client to the reader process, the 
   expect(collector.spans.some(({ name, traceId }) => name === 'store transaction' && traceId !== TRACE)).toBe(true);
 });
 
-test('a trace that its client does not record, and requests of a sampler that is off, send nothing', async () => {
+test('unsampled traces send no spans', async () => {
   const { url, stop } = await servingHere(await temporaryFolder(), [], {
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/own`,
     OTEL_TRACES_SAMPLER: 'parentbased_always_off',
@@ -125,7 +125,7 @@ test('a collector that refuses or is unavailable delays no answer and no stop', 
   await refusing.close();
 });
 
-test('without a collector nothing is traced, and an address that is none refuses the start', async () => {
+test('without a collector nothing is traced, and an invalid address refuses the start', async () => {
   const { url, stop } = await servingHere(await temporaryFolder());
   const answer = await fetch(`${url}/indices`);
   expect(answer.headers.get('traceresponse')).toBeNull();

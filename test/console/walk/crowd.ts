@@ -59,43 +59,43 @@ export function describeCrowd(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('texts of documents and data are texts, whatever they say', async () => {
+  test('texts of documents and data are never markup', async () => {
     const { page, complaints } = desk();
     const dialogs: string[] = [];
     page.on('dialog', (dialog) => {
       dialogs.push(dialog.message());
       void dialog.dismiss();
     });
-    const seen = async (address: string, text: string) => {
+    const expectText = async (address: string, text: string) => {
       await follow(page, address);
       await page.getByText(text, { exact: false }).first().waitFor();
     };
-    await seen('/', index.name);
-    await seen('/', '<i>crowd</i>');
-    await seen('/console/indices/CROWD', index.description);
-    await seen(
+    await expectText('/', index.name);
+    await expectText('/', '<i>crowd</i>');
+    await expectText('/console/indices/CROWD', index.description);
+    await expectText(
       `/console/indices/CROWD?tab=constituents&held.sort=identifier:asc&name=${encodeURIComponent(HOSTILE)}`,
       FORMULA,
     );
-    await seen(`/console/names/${encodeURIComponent(HOSTILE)}`, FORMULA);
-    await seen('/console/data/stores/crowd?tab=names&names.q=img', HOSTILE);
-    await seen('/console/indices/CROWD?tab=methodology', '<script>');
-    await seen('/console/jobs?jobs.q=%3Cimg%20src%3Dx%3E', 'No rows match the search');
+    await expectText(`/console/names/${encodeURIComponent(HOSTILE)}`, FORMULA);
+    await expectText('/console/data/stores/crowd?tab=names&names.q=img', HOSTILE);
+    await expectText('/console/indices/CROWD?tab=methodology', '<script>');
+    await expectText('/console/jobs?jobs.q=%3Cimg%20src%3Dx%3E', 'No rows match the search');
     expect(await page.locator('img, main script, main svg[onload], main b, main i').count()).toBe(0);
     expect([dialogs, complaints]).toEqual([[], []]);
   });
 
-  test('more tabs load than a browser has connections to a host, and all of them hear of a job', async () => {
+  test('more tabs load than a browser has connections to a host, and each receives the events of a job', async () => {
     const { page, service } = desk();
     const context = await page.context().browser()!.newContext(); // The page has a browser.
     const tabs = await Promise.all(Array.from({ length: TABS }, () => context.newPage()));
-    const opened = async (tab: Page) => {
+    const openHealth = async (tab: Page) => {
       await tab.goto(`${service.url()}/console/health`);
       await tab.locator('dl', { hasText: 'Updates' }).getByText('as jobs change', { exact: true }).waitFor();
       await follow(tab, '/console/jobs');
       await tab.getByRole('grid', { name: 'jobs' }).waitFor();
     };
-    await Promise.all(tabs.map(opened));
+    await Promise.all(tabs.map(openHealth));
     const heard = async (id: string, hearing: readonly Page[], listen = () => {}) => {
       await service.ask('PUT', `/indices/${id}`, { ...index, id });
       await service.ask('POST', `/analytics/${id}/backtest`, {});

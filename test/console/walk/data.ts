@@ -20,7 +20,7 @@ const DAYS = Array.from({ length: 182 }, (_, t) => new Date(Date.UTC(2024, 0, 1 
  * Returns prices of three securities; those of the second one halve on a day, with twice the volume afterwards: an
  * unreported split.
  */
-function prices(): string {
+function formatPrices(): string {
   const rows = DAYS.flatMap((day, t) =>
     ['AAA', 'BBB', 'CCC'].map((name, n) => {
       const isSplit = n === 1 && t >= 80;
@@ -32,7 +32,7 @@ function prices(): string {
   return ['identifier,date,CLOSE,VOLUME', ...rows].join('\n');
 }
 
-const csv = (name: string, text: string) => ({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
+const createCsv = (name: string, text: string) => ({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
 
 /** Tests imports of files, data warnings, repairs, and the page of a security. */
 export function describeData(desk: () => Desk): void {
@@ -41,8 +41,8 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Data', exact: true }).click();
     await page.getByRole('link', { name: 'Import' }).click();
     const files = page.locator('input[type=file]');
-    const wrong = prices().replace(/^CCC,2024-01-02,[^,]*/m, 'CCC,2024-13-02,n/a');
-    await files.setInputFiles([csv('market.csv', wrong), csv('names.csv', 'identifier,NAME\nAAA,First\n')]);
+    const wrong = formatPrices().replace(/^CCC,2024-01-02,[^,]*/m, 'CCC,2024-13-02,n/a');
+    await files.setInputFiles([createCsv('market.csv', wrong), createCsv('names.csv', 'identifier,NAME\nAAA,First\n')]);
     await page.getByLabel('Table of names.csv').selectOption('reference');
     // Errors are shown at their file before an import, and in the table after a refusal.
     const chosen = page.getByRole('list', { name: 'Files to import' }).getByRole('listitem');
@@ -57,13 +57,15 @@ export function describeData(desk: () => Desk): void {
     await picture(page, 'import');
     expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);
     await page.getByRole('button', { name: 'Remove market.csv' }).click();
-    await files.setInputFiles([csv('market.csv', prices())]);
+    await files.setInputFiles([createCsv('market.csv', formatPrices())]);
     // An import keeps the served market unless the user chooses otherwise.
     expect(await page.getByLabel('Serve the store now').inputValue()).toBe('false');
     await page.getByLabel('Serve the store now').selectOption('true');
     await page.getByText('This replaces').waitFor();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
+    // The pressed button is gone; the focus is on the heading.
+    await eventually(() => page.evaluate('document.activeElement.textContent')).toBe('Imported');
     const { body } = await service.ask<DataStore>('GET', '/data/stores/desk-prices');
     expect(body).toMatchObject({ active: true, identifiers: 3, rows: { market: 3 * DAYS.length, reference: 1 } });
     expect(complaints).toEqual([]);
@@ -73,7 +75,7 @@ export function describeData(desk: () => Desk): void {
     const { page, service, complaints } = desk();
     await page.goto(`${service.url()}/console/data/import`);
     const vendor = ['AAA', 'BBB'].map((name, n) =>
-      csv(`${name}_data.csv`, `Date,Close,Adj Close\n01/02/2024,${100 + n},${98 + n}\n01/16/2024,98,98\n`),
+      createCsv(`${name}_data.csv`, `Date,Close,Adj Close\n01/02/2024,${100 + n},${98 + n}\n01/16/2024,98,98\n`),
     );
     await page.locator('input[type=file]').setInputFiles(vendor);
     const form = page.getByRole('region', { name: 'Format' });
@@ -105,10 +107,10 @@ export function describeData(desk: () => Desk): void {
   test('an archive of many files is read by one mapping, and sent in as many requests as they need', async () => {
     const { page, service, complaints } = desk();
     const names = Array.from({ length: 60 }, (_, n) => `S${n}`);
-    const rows = (n: number) => DAYS.map((day, t) => `${day},${(50 + n + Math.sin(t * (n + 1))).toFixed(6)}`);
+    const listRows = (n: number) => DAYS.map((day, t) => `${day},${(50 + n + Math.sin(t * (n + 1))).toFixed(6)}`);
     const files = names.map((name, n) => ({
       name: `eod/${name}_data.csv`,
-      text: ['Date,Close', ...rows(n)].join('\n'),
+      text: ['Date,Close', ...listRows(n)].join('\n'),
     }));
     const archive = await zipOf(
       [...files, { name: 'read me.pdf', text: 'x' }].map(({ name, text }) => ({
@@ -160,14 +162,16 @@ export function describeData(desk: () => Desk): void {
   test('workbooks of a vendor, a name each, are read by one mapping that is proposed', async () => {
     const { page, service, complaints } = desk();
     await page.goto(`${service.url()}/console/data/import`);
-    const workbook = (name: string, close: number) => ({
+    const encodeWorkbook = (name: string, close: number) => ({
       name,
       mimeType: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
       buffer: Buffer.from(
         writeWorkbook([{ name: 'Sheet1', rows: [['Exchange Date', 'Close'], ...DAYS.map((day) => [day, close])] }]),
       ),
     });
-    await page.locator('input[type=file]').setInputFiles([workbook('AAPL.OQ.xlsx', 10), workbook('IBM.N.xlsx', 20)]);
+    await page
+      .locator('input[type=file]')
+      .setInputFiles([encodeWorkbook('AAPL.OQ.xlsx', 10), encodeWorkbook('IBM.N.xlsx', 20)]);
     const form = page.getByRole('region', { name: 'Format' });
     await form.getByText(`${2 * DAYS.length} bars read with the proposed mapping`).waitFor();
     expect(await form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}.xlsx');
@@ -183,20 +187,20 @@ export function describeData(desk: () => Desk): void {
   test('files of Parquet become one store, each the table it is said to be', async () => {
     const { page, service, complaints } = desk();
     await page.goto(`${service.url()}/console/data/import`);
-    const parquet = (name: string, columns: Parameters<typeof parquetWriteBuffer>[0]['columnData']) => ({
+    const encodeParquet = (name: string, columns: Parameters<typeof parquetWriteBuffer>[0]['columnData']) => ({
       name,
       mimeType: 'application/vnd.apache.parquet',
       buffer: Buffer.from(parquetWriteBuffer({ columnData: columns })),
     });
-    const text = (name: string, data: string[]) => ({ name, data, type: 'STRING' as const });
-    const identifier = text('identifier', ['AAA', 'BBB']);
+    const createText = (name: string, data: string[]) => ({ name, data, type: 'STRING' as const });
+    const identifier = createText('identifier', ['AAA', 'BBB']);
     await page
       .locator('input[type=file]')
       .setInputFiles([
-        parquet('reference.parquet', [identifier, text('NAME', ['First', 'Second'])]),
-        parquet('bars.parquet', [
+        encodeParquet('reference.parquet', [identifier, createText('NAME', ['First', 'Second'])]),
+        encodeParquet('bars.parquet', [
           identifier,
-          text('date', ['2024-01-02', '2024-01-02']),
+          createText('date', ['2024-01-02', '2024-01-02']),
           { name: 'CLOSE', data: [10, 20], type: 'DOUBLE' },
         ]),
       ]);
@@ -223,11 +227,11 @@ export function describeData(desk: () => Desk): void {
     const { message } = doubts.find(({ kind }) => kind === 'missed_split')!;
     // One cause is listed at a time.
     await page.getByRole('list', { name: 'Causes' }).getByText('Missing split').waitFor();
-    const rows = () => page.getByRole('grid', { name: 'doubts' }).getAttribute('aria-rowcount');
-    expect(await rows()).toBe(String(doubts.length + 1));
+    const listRows = () => page.getByRole('grid', { name: 'doubts' }).getAttribute('aria-rowcount');
+    expect(await listRows()).toBe(String(doubts.length + 1));
     const split = page.getByRole('listitem').filter({ hasText: 'Missing split' });
     await split.getByRole('button', { name: /^Show \d+ warning/ }).click();
-    await eventually(rows).toBe(String(doubts.filter(({ kind }) => kind === 'missed_split').length + 1));
+    await eventually(listRows).toBe(String(doubts.filter(({ kind }) => kind === 'missed_split').length + 1));
     await split.getByRole('button', { name: 'Show all causes' }).click();
     // Details that do not fit in a row are shown below the table.
     await page.getByRole('row', { name: /BBB .* Missing split/ }).focus();
@@ -258,23 +262,23 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Securities', exact: true }).click();
     await page.getByRole('row', { name: /BBB/ }).click();
     await page.getByRole('row', { name: /split/ }).waitFor();
-    const last = async () =>
+    const readSecondRow = async () =>
       page
         .getByRole('table', { name: /CLOSE of BBB/ })
         .locator('tr')
         .nth(1)
         .textContent();
-    const stored = await last();
+    const stored = await readSecondRow();
     await page.getByRole('radio', { name: 'Splits' }).check();
     // On the share basis of the latest date, prices before a two-for-one split are halved.
     const value = (text: string | null) => Number(text?.slice(10));
-    await eventually(async () => value(await last()) / value(stored)).toBeCloseTo(0.5, 2);
+    await eventually(async () => value(await readSecondRow()) / value(stored)).toBeCloseTo(0.5, 2);
     expect(complaints).toEqual([]);
   });
 
-  test('a folder is connected where it lies, and a refresh adds the dates that came after', async () => {
+  test('a folder is connected in place, and a refresh adds later dates', async () => {
     const { page, service, complaints } = desk();
-    const [head, ...rows] = prices().split('\n');
+    const [head, ...rows] = formatPrices().split('\n');
     const folder = join(service.root, 'connected');
     const write = (days: readonly string[]) =>
       writeFile(

@@ -71,7 +71,7 @@ export function describeDocuments(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('an overlay is written in the form of its kind, run, and its own part shown with the securities beneath', async () => {
+  test('an overlay is defined in its form and run, and shows its own part with the underlying securities', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/indices/CORE');
     await page.getByRole('link', { name: 'Overlay' }).click();
@@ -165,10 +165,8 @@ export function describeDocuments(desk: () => Desk): void {
     };
     await write('function compute({ close }) {\n  return close.map((v) => ;\n}');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page
-      .getByText(/The source threw SyntaxError/)
-      .first()
-      .waitFor();
+    await page.getByRole('button', { name: 'Go to Source' }).waitFor();
+    await eventually(() => page.getByText(/The source threw SyntaxError/).count()).toBe(1);
     expect(await page.locator('.cm-lintRange-error').textContent()).toBe('  return close.map((v) => ;');
     const values = page.getByRole('region', { name: 'Values' });
     await write('function compute({ close }) {\n  return close.map((v) => v * missing);\n}');

@@ -10,6 +10,7 @@ import type {
 import { downloaded, eventually, follow, wholeName, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 import { typeFormulas } from './formulas.js';
+import { combineUniverses } from './universes.js';
 
 /** An index designed, edited by two, run, and looked at. */
 export function describeIndices(desk: () => Desk): void {
@@ -31,7 +32,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Kind').selectOption('watchlist');
     await page.getByText('Universe, Watchlist is required').first().waitFor();
     await page.getByRole('link', { name: 'New watchlist' }).waitFor();
-    await page.getByLabel('Kind').selectOption('all');
+    await combineUniverses(page);
     await page.getByLabel('Add a rule').selectOption('TopN');
     await page.getByText('The parameter count is required.').first().waitFor();
     await page.getByLabel('Count *').fill('30');
@@ -243,7 +244,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('why the newest run differs from an earlier one is found, and the index is seen as that one has it', async () => {
+  test('the difference between two runs is explained, and the index is shown as of the earlier run', async () => {
     const { complaints, page, service } = desk();
     const { body: runs } = await service.ask<StoredRuns>('GET', '/analytics/CORE/runs?limit=3');
     const [newest, , first] = runs.runs;
@@ -299,7 +300,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a run is watched by a rule, and taken through a past window and a shock', async () => {
+  test('limits of a run are watched, and scenarios of a past window and a shock are computed', async () => {
     const { complaints, page, service } = desk();
     await follow(page, '/console/indices/CORE?tab=limits');
     const { body } = await service.ask<{ sessions: number; breached_sessions: number }>(

@@ -63,7 +63,7 @@ export function describeKeys(desk: () => Desk): void {
       expect(desk().complaints).toEqual([]);
     });
 
-    test('it does not offer what the key may not do, and forgets it on demand', async () => {
+    test('it hides actions that the key does not permit, and forgets the key on demand', async () => {
       await give(READER.key);
       await page.getByText('this key cannot add one').waitFor();
       const guide = await downloaded(page, () => page.getByRole('link', { name: 'Guide (file)' }).click());
@@ -84,7 +84,7 @@ export function describeKeys(desk: () => Desk): void {
       expect(desk().complaints).toEqual([]);
     });
 
-    test('it does with another key what that one may, also what the browser loads by itself', async () => {
+    test('another key applies to all requests, also to those of the browser itself', async () => {
       await page.goto(service.url());
       await give(DESK.key);
       await page.getByRole('button', { name: 'Generate' }).waitFor();

@@ -5,7 +5,7 @@ import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
 /** Tests reports, jobs, health, and a service that becomes unavailable. */
 export function describeOperations(desk: () => Desk): void {
-  test('a factsheet is rendered by a click, shown, and taken away as a file', async () => {
+  test('a factsheet is rendered by a click, shown, and downloaded as a file', async () => {
     const { page, complaints } = desk();
     await follow(page, '/console/indices/CORE');
     await page.getByRole('link', { name: 'Report', exact: true }).click();
@@ -20,7 +20,7 @@ export function describeOperations(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a table is taken away in the format that was chosen', async () => {
+  test('a table is downloaded in the chosen format', async () => {
     const { page, service } = desk();
     await follow(page, '/console/indices/CORE?tab=rebalances');
     await page.getByLabel('Export rebalances').click();
@@ -53,7 +53,7 @@ export function describeOperations(desk: () => Desk): void {
     expect(rows.map(({ length }) => length)).toEqual([head!.length, head!.length]);
   });
 
-  test('a chart is taken away as a picture, and its values as rows', async () => {
+  test('a chart is downloaded as a picture, and its values as rows', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/indices/CORE');
     // The chart moves until the figures above it are known.
@@ -102,7 +102,7 @@ export function describeOperations(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a panel that the service could not answer yet asks again by itself', async () => {
+  test('a panel without an answer repeats its request', async () => {
     const { page } = desk();
     const error = { code: 'STORE_NOT_READY', message: 'The data store is being read; retry.', detail: null };
     const refusal = { status: 503, headers: { 'retry-after': '0' }, json: { error } };

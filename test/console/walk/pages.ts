@@ -34,12 +34,12 @@ const TABS = [
 ];
 
 /** Returns the address of every page with the content that the walk has created. */
-async function addresses({ service }: Desk): Promise<readonly string[]> {
-  const latest = async (kind: string) =>
+async function readAddresses({ service }: Desk): Promise<readonly string[]> {
+  const findJob = async (kind: string) =>
     (
       await service.ask<{ jobs: { job_id: string }[] }>('GET', `/jobs?kind=${kind}&status=succeeded`)
     ).body.jobs[0]!.job_id.split(':')[1];
-  const [optimised, swept, rendered] = [await latest('optimise'), await latest('sweep'), await latest('render')];
+  const [optimised, swept, rendered] = [await findJob('optimise'), await findJob('sweep'), await findJob('render')];
   const { body } = await service.ask<{ rebalances: { date: string }[] }>('GET', '/analytics/CORE/rebalances');
   const { body: found } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers');
   const { body: stores } = await service.ask<{ active: string }>('GET', '/data/stores');
@@ -99,10 +99,10 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
 /** Opens an address like a link, and waits until no request is pending. */
 async function visit(page: Page, address: string): Promise<void> {
   await follow(page, address);
-  await settled(page);
+  await waitForCalm(page);
 }
 
-async function settled(page: Page): Promise<void> {
+async function waitForCalm(page: Page): Promise<void> {
   await page.evaluate(`new Promise((resolve, reject) => {
     const until = Date.now() + ${WAIT_MS};
     const isThere = () => document.querySelector('main :is(h1, h2)') && !document.querySelector('.wait, [aria-busy=true]');
@@ -141,7 +141,7 @@ interface Looked {
 }
 
 /** Returns the findings of axe-core, one per line, for some or all rules. */
-async function violations(page: Page, { rules, view, isFirst }: Looked): Promise<readonly string[]> {
+async function readViolations(page: Page, { rules, view, isFirst }: Looked): Promise<readonly string[]> {
   const exclude = isFirst ? ALIKE : [...ALIKE, ...AROUND];
   if (view !== undefined && !IS_SOAK) await markDrawn(page, view, exclude);
   const context = JSON.stringify({ exclude });
@@ -157,7 +157,7 @@ async function tabProblems(page: Page, isFirst: boolean): Promise<readonly strin
   const problems = await tabbed(page, isFirst);
   if (problems.length === 0) return problems;
   // A page that was rendered again in the meantime has other elements, whose errors are found next time.
-  await settled(page);
+  await waitForCalm(page);
   return tabbed(page, isFirst);
 }
 
@@ -216,7 +216,7 @@ export function describePages(desk: () => Desk): void {
     };
     /** Every rule, every chart, and the tab key. */
     async function wideLight(address: string, { isFirst, isChecked }: Turn): Promise<void> {
-      if (isChecked) note(`${address} light`, await violations(page, { view: 'wide light', isFirst }));
+      if (isChecked) note(`${address} light`, await readViolations(page, { view: 'wide light', isFirst }));
       note(`${address} charts`, await page.evaluate<readonly string[]>(UNTOLD));
       if (IS_SOAK) await also(address, { shade: 'dark', rules: OF_COLOURS, isFirst });
       const problems = await tabProblems(page, isFirst);
@@ -229,7 +229,7 @@ export function describePages(desk: () => Desk): void {
     async function narrowDark(address: string, { isFirst, isChecked }: Turn): Promise<void> {
       await page.evaluate('scrollTo(0, 0)'); // The bar at the top covers elements that are scrolled below it.
       const looked = { ...(IS_SOAK && { rules: OF_WIDTHS }), view: 'narrow dark', isFirst };
-      if (isChecked) note(`${address} dark narrow`, await violations(page, looked));
+      if (isChecked) note(`${address} dark narrow`, await readViolations(page, looked));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
       if (IS_SOAK) await also(address, { shade: 'light', rules: OF_WIDTHS, isFirst });
@@ -237,16 +237,16 @@ export function describePages(desk: () => Desk): void {
     /** Opens the page at this width in the other theme. */
     async function also(address: string, { shade, ...looked }: Looked & { readonly shade: Shade }): Promise<void> {
       await page.emulateMedia({ colorScheme: shade });
-      await settled(page);
-      note(`${address} ${shade}`, await violations(page, looked));
+      await waitForCalm(page);
+      note(`${address} ${shade}`, await readViolations(page, looked));
       await page.emulateMedia({ colorScheme: shade === 'dark' ? 'light' : 'dark' });
-      await settled(page);
+      await waitForCalm(page);
     }
     const views = [
       { size: WIDE, shade: 'light', look: wideLight },
       { size: NARROW, shade: 'dark', look: narrowDark },
     ] as const;
-    const all = await addresses(desk());
+    const all = await readAddresses(desk());
     for (const [k, address] of all.entries()) {
       await visit(page, address);
       // The first view of a page is the last view of the previous page.
@@ -254,7 +254,7 @@ export function describePages(desk: () => Desk): void {
       await first!.look(address, { isFirst: k < 2, isChecked: true });
       await page.setViewportSize(second!.size);
       await page.emulateMedia({ colorScheme: second!.shade });
-      await settled(page);
+      await waitForCalm(page);
       await second!.look(address, { isFirst: k === 0, isChecked: IS_SOAK });
     }
     await page.setViewportSize(WIDE);
@@ -264,7 +264,7 @@ export function describePages(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('the tab key comes to everything that acts on every page, each with a ring around it', () => {
+  test('the tab key reaches every control of every page, each with a focus ring', () => {
     expect(untabbed).toEqual({});
   });
 

@@ -7,7 +7,8 @@ import { picture } from '../picture.js';
 export function describeRecord(desk: () => Desk): void {
   test('closes are published and verified in the browser; those that differ later are restated with a reason', async () => {
     const { page, service, complaints } = desk();
-    const published = async () => (await service.ask<PublishedLog>('GET', '/analytics/CORE/published')).body.entries;
+    const readPublished = async () =>
+      (await service.ask<PublishedLog>('GET', '/analytics/CORE/published')).body.entries;
     await follow(page, '/console/indices/CORE?tab=publication');
     // The page shows the published run, because a stale run cannot be published.
     await page.getByText('Run the index again before publishing').waitFor();
@@ -20,7 +21,7 @@ export function describeRecord(desk: () => Desk): void {
     await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click();
     const grid = page.getByRole('table', { name: 'published closes of CORE' });
     await grid.waitFor();
-    const closes = (await published()).length;
+    const closes = (await readPublished()).length;
     expect(await grid.getAttribute('aria-rowcount')).toBe(String(closes + 1));
     const sound = (count: number) => page.getByText(`${count.toLocaleString('en-GB')} entries: hashes and signatures`);
     await page.getByRole('button', { name: 'Verify here' }).click();
@@ -34,21 +35,21 @@ export function describeRecord(desk: () => Desk): void {
     await service.finished('backtest:CORE');
     await page.getByRole('button', { name: 'Publish', exact: true }).click();
     await page.getByText('Nothing was published.').waitFor();
-    expect(await published()).toHaveLength(closes);
+    expect(await readPublished()).toHaveLength(closes);
     await page.getByLabel('Why *').fill('The base was wrong');
     await page.getByRole('button', { name: 'Restate', exact: true }).click();
     // All levels scale with the base value.
-    const moved = 1e4 * (changed.base_value / (await published())[0]!.total! - 1);
+    const moved = 1e4 * (changed.base_value / (await readPublished())[0]!.total! - 1);
     const size = moved.toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
     const asking = page.getByRole('dialog');
     await asking.getByText(`${size} bps, `).waitFor();
     expect(await asking.locator('dl').textContent()).toContain(`Closes${closes.toLocaleString('en-GB')}`);
-    expect(await published()).toHaveLength(closes);
+    expect(await readPublished()).toHaveLength(closes);
     await asking.getByRole('button', { name: 'Restate' }).click();
     await eventually(() => grid.getAttribute('aria-rowcount')).toBe(String(2 * closes + 1));
     await page.getByRole('button', { name: 'Verify here' }).click();
     await sound(2 * closes).waitFor();
-    expect((await published()).at(-1)).toMatchObject({ kind: 'restatement', reason: 'The base was wrong' });
+    expect((await readPublished()).at(-1)).toMatchObject({ kind: 'restatement', reason: 'The base was wrong' });
     expect(complaints).toEqual([]);
   });
 

@@ -92,6 +92,9 @@ export function describeStudies(desk: () => Desk): void {
       ).toBeGreaterThan(0);
     // The result is saved as an index by the form that derives one.
     await page.getByRole('link', { name: 'Save as an index' }).click();
+    await eventually(() => page.evaluate(`document.activeElement.closest('section')?.getAttribute('aria-label')`)).toBe(
+      'Derive an index',
+    );
     await page.getByRole('region', { name: 'Derive an index' }).getByLabel('Id *').waitFor();
     expect(complaints).toEqual([]);
   });

@@ -7,11 +7,12 @@ export function describeTemplates(desk: () => Desk): void {
     const { complaints, page, service } = desk();
     await follow(page, '/');
     await page.getByRole('link', { name: 'Templates' }).click();
-    const card = (name: string) => page.getByRole('listitem').filter({ has: page.getByRole('heading', { name }) });
-    const calm = card('Low volatility, 100 securities');
+    const createCard = (name: string) =>
+      page.getByRole('listitem').filter({ has: page.getByRole('heading', { name }) });
+    const calm = createCard('Low volatility, 100 securities');
     await calm.getByRole('img', { name: /^Level of Low volatility/ }).waitFor();
     // Missing data is described by its meaning; the names of columns are folded.
-    const rated = card('Best rated half of each sector');
+    const rated = createCard('Best rated half of each sector');
     await rated.getByText('Data that the store lacks').waitFor();
     expect(await rated.getByText('ESG_RATING').isVisible()).toBe(false);
     await rated.getByText('Details').click();
@@ -23,10 +24,11 @@ export function describeTemplates(desk: () => Desk): void {
     await rated.waitFor({ state: 'detached' });
     await calm.getByRole('link', { name: 'Use' }).click();
     await page.getByText('This index requires LOW-VOLATILITY-PARENT.').waitFor();
+    expect(await page.getByText('error', { exact: true }).count()).toBe(0);
     await page.getByRole('button', { name: 'Store LOW-VOLATILITY-PARENT' }).click();
     await page.getByText('This index requires').waitFor({ state: 'detached' });
-    // The pressed button is gone; the focus is on the page.
-    await eventually(() => page.evaluate('document.activeElement.id')).toBe('main');
+    // The pressed button is gone; the focus is on the heading.
+    await eventually(() => page.evaluate('document.activeElement.tagName')).toBe('H1');
     await page.getByRole('button', { name: 'Save the index' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
     const stored = await Promise.all(['', '-PARENT'].map((end) => service.ask('GET', `/indices/LOW-VOLATILITY${end}`)));

@@ -20,7 +20,7 @@ const before = {
   rebalance: { frequency: 'monthly' },
   pipeline: { selection: count(50), treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
 };
-const edited = (change: object): JsonObject => ({ ...before, ...change });
+const editBody = (change: object): JsonObject => ({ ...before, ...change });
 
 describe('changes of a definition with published closes', () => {
   test('are those that an amendment may have, as the service lists them', () => {
@@ -28,7 +28,7 @@ describe('changes of a definition with published closes', () => {
   });
 
   test('are sorted: a title affects no close, a base value and dividends no date', () => {
-    const after = edited({
+    const after = editBody({
       name: 'Other',
       base_value: 100,
       rebalance: { frequency: 'quarterly' },
@@ -40,13 +40,13 @@ describe('changes of a definition with published closes', () => {
   });
 
   test('to amendments affect no close if they are added after the last one', () => {
-    const later = (date: string) => edited({ amendments: [{ effective_from: date, changes: {} }] });
-    const sizes = (document: JsonObject) => sortChanges(before, document, '2024-01-31').fixed.length;
-    expect([sizes(later('2024-02-01')), sizes(later('2024-01-31'))]).toEqual([0, 1]);
+    const later = (date: string) => editBody({ amendments: [{ effective_from: date, changes: {} }] });
+    const computeSizes = (document: JsonObject) => sortChanges(before, document, '2024-01-31').fixed.length;
+    expect([computeSizes(later('2024-02-01')), computeSizes(later('2024-01-31'))]).toEqual([0, 1]);
   });
 
   test('become an amendment after the earlier ones, with the title and without the rest', () => {
-    const stored = edited({
+    const stored = editBody({
       amendments: [{ effective_from: '2024-03-01', changes: { rebalance: { frequency: 'daily' } } }],
     });
     const after = { ...stored, name: 'Other', rebalance: { frequency: 'monthly', anchor: 'first_day' } };
@@ -63,7 +63,9 @@ describe('changes of a definition with published closes', () => {
   });
 
   test('of rows that an earlier amendment replaced are made to the whole list', () => {
-    const stored = edited({ amendments: [{ effective_from: '2024-03-01', changes: { pipeline: { selection: [] } } }] });
+    const stored = editBody({
+      amendments: [{ effective_from: '2024-03-01', changes: { pipeline: { selection: [] } } }],
+    });
     const after = { ...stored, pipeline: { ...before.pipeline, selection: count(40) } };
     const changed = { before: stored, after, amendable: sortChanges(stored, after, '2024-01-31').amendable };
     expect(textsOn('2024-06-01', changed).amended['pipeline']).toMatchObject({ selection: count(40) });

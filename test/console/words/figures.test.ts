@@ -15,7 +15,7 @@ const RELATIVE = {
 };
 
 /** An answer that contains only the members that figures read. */
-const view = (changes: Partial<PerformanceView>): PerformanceView =>
+const createView = (changes: Partial<PerformanceView>): PerformanceView =>
   ({
     index_id: 'CORE',
     of: 'index',
@@ -43,23 +43,23 @@ const view = (changes: Partial<PerformanceView>): PerformanceView =>
     ...changes,
   }) as PerformanceView; // Members that are read.
 
-const terms = (metrics: readonly { readonly term: string }[]) => metrics.map(({ term }) => term);
+const listTerms = (metrics: readonly { readonly term: string }[]) => metrics.map(({ term }) => term);
 
 test('figures state their basis: a price index has no total return, and tracks nothing', () => {
-  expect(subjectOf(view({}), 'CORE')).toBe('Index CORE, price return, before costs of the run');
-  expect(terms(figuresOf(view({})))).toEqual([
+  expect(subjectOf(createView({}), 'CORE')).toBe('Index CORE, price return, before costs of the run');
+  expect(listTerms(figuresOf(createView({})))).toEqual([
     'Price return',
     'Annualised return',
     'Realised volatility',
     'Sharpe ratio',
     'Max drawdown',
   ]);
-  expect(terms(figuresOf(view({ return_variant: 'net' })))[0]).toBe('Net total return');
+  expect(listTerms(figuresOf(createView({ return_variant: 'net' })))[0]).toBe('Net total return');
 });
 
 test('a tracking error states its reference: the index of the portfolio, or the benchmark of the run', () => {
-  const metrics = { ...view({}).metrics, tracking_error: 0.0005, tracking_difference: -0.013 };
-  const portfolio = view({ of: 'portfolio', metrics, benchmark: 'EQ', benchmark_statistics: RELATIVE });
+  const metrics = { ...createView({}).metrics, tracking_error: 0.0005, tracking_difference: -0.013 };
+  const portfolio = createView({ of: 'portfolio', metrics, benchmark: 'EQ', benchmark_statistics: RELATIVE });
   expect(subjectOf(portfolio, 'CORE')).toBe('Portfolio after costs, price return');
   const shown = figuresOf(portfolio).map(({ term, value }) => `${term}: ${String(value)}`);
   expect(shown.slice(5)).toEqual([
@@ -69,7 +69,7 @@ test('a tracking error states its reference: the index of the portfolio, or the 
     'Return minus EQ: +2.00%',
   ]);
   expect(againstBenchmark(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');
-  expect(againstBenchmark(view({}))).toEqual([]);
+  expect(againstBenchmark(createView({}))).toEqual([]);
   expect(addReturn('Benchmark EQ', 'price')).toBe('Benchmark EQ, price return');
   expect(addReturn('Benchmark EQ', null)).toBe('Benchmark EQ');
 });
@@ -95,7 +95,7 @@ test('a derived index has the tracking error to its parent next to the forecast 
 });
 
 test('statistics of daily returns have their unit, and a dash where there is none', () => {
-  const shown = statisticsOf(view({})).map(({ term, value }) => `${term}: ${String(value)}`);
+  const shown = statisticsOf(createView({})).map(({ term, value }) => `${term}: ${String(value)}`);
   expect(shown).toEqual([
     'Sortino ratio: –',
     'Downside volatility: 12.00%',

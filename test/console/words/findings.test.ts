@@ -11,8 +11,11 @@ test('a message at its field has the label in place of the path, and the part of
 });
 
 test('a message in a list has words in place of the path in a document, and a place in data unchanged', () => {
-  const said = (path: string) => plainMessage({ path, message: `${path} is 1.5.` });
-  expect(said('pipeline.selection[1].params.count')).toBe('Selection, 2, Count is 1.5.');
-  expect(said('market[XYZ 2024-03-15].CLOSE')).toBe('market[XYZ 2024-03-15].CLOSE is 1.5.');
+  const describeFinding = (path: string) => plainMessage({ path, message: `${path} is 1.5.` });
+  expect(describeFinding('pipeline.selection[1].params.count')).toBe('Selection, 2, Count is 1.5.');
+  const field = { member: 'at', label: 'Begins at' };
+  expect(plainMessage({ path: 'at', message: 'at must be a time.' }, field)).toBe('Begins at must be a time.');
+  expect(plainMessage({ path: 'plan.at', message: 'plan.at is 1.' }, field)).toBe('Plan, Begins at is 1.');
+  expect(describeFinding('market[XYZ 2024-03-15].CLOSE')).toBe('market[XYZ 2024-03-15].CLOSE is 1.5.');
   expect(plainMessage({ path: 'name', message: 'The name is taken.' })).toBe('The name is taken.');
 });

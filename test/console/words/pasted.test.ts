@@ -12,6 +12,6 @@ test('rows of a spreadsheet are securities and numbers; a heading and further co
   expect(parsePastedPairs('AAA 10000\nBRK B 2.5')).toEqual(expected);
 });
 
-test('a name that is pasted alone is a name', () => {
+test('a pasted identifier without a weight is a security', () => {
   expect([parsePastedPairs('AAA'), parsePastedPairs('BRK B'), parsePastedPairs('')]).toEqual([[], [], []]);
 });

@@ -22,9 +22,9 @@ test('the first publication contains the closes after the log', () => {
 });
 
 test('the latest close is that of the last date, not the last entry of the log', () => {
-  const entry = (date: string, price: number) => ({ date, price });
-  const log = [entry('2024-01-12', 100), entry('2024-01-15', 101), entry('2024-01-12', 99)];
-  expect(latestClose(log)).toEqual(entry('2024-01-15', 101));
-  expect(latestClose([...log, entry('2024-01-15', 102)])).toEqual(entry('2024-01-15', 102));
+  const createEntry = (date: string, price: number) => ({ date, price });
+  const log = [createEntry('2024-01-12', 100), createEntry('2024-01-15', 101), createEntry('2024-01-12', 99)];
+  expect(latestClose(log)).toEqual(createEntry('2024-01-15', 101));
+  expect(latestClose([...log, createEntry('2024-01-15', 102)])).toEqual(createEntry('2024-01-15', 102));
   expect(latestClose([])).toBeUndefined();
 });

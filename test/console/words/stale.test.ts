@@ -4,7 +4,7 @@ import { staleWord } from '#console/words/stale.js';
 const stale = { definition: false, data: false, engine: false, reasons: [] as string[], store_id: null };
 const CALENDAR = 'The calendar XNYS changed since this run: 2024-03-15.';
 
-test('the word of a stale run names its cause: a calendar is not the definition', () => {
+test('the label of a stale run states its cause: a calendar is not the definition', () => {
   expect(staleWord({ ...stale, definition: true, reasons: [CALENDAR] })).toBe('calendar changed');
   const both = [CALENDAR, 'The index CORE changed since this run: pipeline.'];
   expect(staleWord({ ...stale, definition: true, reasons: both })).toBe('calendar, definition changed');

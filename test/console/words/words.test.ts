@@ -133,7 +133,7 @@ test('a finding is placed at its table, file, row and column, and at the file th
   expect(fileOf({ path: 'market[row 6].CLOSE' }, files)).toBeUndefined();
 });
 
-test('a mapping is needed for whatever a plain table is not, duplicates and zeros among it', () => {
+test('every deviation from a plain table needs a mapping, also duplicates and zeros', () => {
   const usual = Mapping.parse({});
   const needs = (own: Partial<Mapping>) => needsMapping({ ...usual, ...own }, usual);
   expect(needs({})).toBe(false);
@@ -152,8 +152,8 @@ test('scales are round, spread evenly, and cover what they show', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-05'];
   expect(limitToRange(dates, { from: '2024-01-03', to: '2024-01-04' })).toEqual([1, 1]);
   expect(limitToRange(dates, { from: '2025-01-01', to: '2025-02-01' })).toEqual([0, 2]);
-  const line = (values: (number | null)[]) => ({ id: 'a', label: 'a', values, colour: 1 });
-  expect(stack([line([1, null]), line([2, 3])]).map(({ values }) => values)).toEqual([
+  const findLine = (values: (number | null)[]) => ({ id: 'a', label: 'a', values, colour: 1 });
+  expect(stack([findLine([1, null]), findLine([2, 3])]).map(({ values }) => values)).toEqual([
     [1, 0],
     [3, 3],
   ]);
@@ -165,7 +165,7 @@ test('dates stay in their month, and long durations are written in words', () =>
   expect([0.42, 59, 200, 7500].map(duration)).toEqual(['0.4 s', '59 s', '3 min 20 s', '2 h 5 min']);
 });
 
-test('two documents differ at the place where a value was put, and nowhere else', () => {
+test('two documents differ only at the changed value', () => {
   const base = { a: 1, b: { c: [1, 2] } };
   expect(differences(base, addValue(base, ['b', 'c', 1], 3))).toEqual([{ path: ['b', 'c', 1], before: 2, after: 3 }]);
   expect(differences(base, addValue(base, ['a'], undefined)).map(({ path }) => path)).toEqual([['a']]);
@@ -205,11 +205,11 @@ test('a field is called by its labels, a row by its id, and by its number where 
       ],
     },
   };
-  const words = (pointer: string, of?: typeof document) => pathWords(pathOfPointer(pointer), of);
-  expect(words('/pipeline/selection/1/params/count', document)).toBe('Selection, TopN, Count');
-  expect(words('/pipeline/selection/0/params/count', document)).toBe('Selection, a, Count');
-  expect(words('/pipeline/selection/1/params/count')).toBe('Selection, 2, Count');
-  expect(words('/base_value')).toBe('Base value');
+  const formatWords = (pointer: string, of?: typeof document) => pathWords(pathOfPointer(pointer), of);
+  expect(formatWords('/pipeline/selection/1/params/count', document)).toBe('Selection, TopN, Count');
+  expect(formatWords('/pipeline/selection/0/params/count', document)).toBe('Selection, a, Count');
+  expect(formatWords('/pipeline/selection/1/params/count')).toBe('Selection, 2, Count');
+  expect(formatWords('/base_value')).toBe('Base value');
 });
 
 test('a time has its zone, and a day is one of the calendar', () => {
@@ -243,16 +243,16 @@ describe('an archive in the browser', () => {
       const bytes = Buffer.from(await (await packed(['A.csv'])).arrayBuffer());
       return (await sourcesOf([new File([new Uint8Array(change(bytes))], 'a.zip')])).trouble;
     };
-    const entry = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
-    const written = (at: number, value: number) => (bytes: Buffer) => {
-      bytes.writeUInt16LE(value, entry(bytes) + at);
+    const computeEntry = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
+    const writeEntry = (at: number, value: number) => (bytes: Buffer) => {
+      bytes.writeUInt16LE(value, computeEntry(bytes) + at);
       return bytes;
     };
     expect([
       await troubles((bytes) => bytes.subarray(0, -22)),
-      await troubles(written(8, 1)),
-      await troubles(written(10, 93)),
-      await troubles(written(0, 0)),
+      await troubles(writeEntry(8, 1)),
+      await troubles(writeEntry(10, 93)),
+      await troubles(writeEntry(0, 0)),
     ]).toEqual([
       'a.zip is not a zip archive, or its end is missing.',
       'a.zip is encrypted. Unpack it first.',
@@ -260,7 +260,7 @@ describe('an archive in the browser', () => {
       'a.zip is damaged: its list of files ends early.',
     ]);
     const short = new File(
-      [new Uint8Array(written(24, 5)(Buffer.from(await (await packed(['A.csv'])).arrayBuffer())))],
+      [new Uint8Array(writeEntry(24, 5)(Buffer.from(await (await packed(['A.csv'])).arrayBuffer())))],
       'a.zip',
     );
     await expect((await sourcesOf([short])).sources[0]!.arrayBuffer()).rejects.toThrow('A.csv in a.zip is damaged.');
@@ -289,21 +289,21 @@ describe('files that are to be imported', () => {
   });
 
   const file = (name: string) => new File(['x'], name);
-  const tables = (files: Parameters<typeof withoutFile>[0]) => files.map(({ table }) => table);
+  const createTables = (files: Parameters<typeof withoutFile>[0]) => files.map(({ table }) => table);
 
   test('are workbooks of a table each where there are several, and one of all tables where it is alone', () => {
     const one = withFiles([], [file('AAPL.xlsx')]);
     const three = withFiles(one, [file('IBM.xlsx'), file('reference.xlsx')]);
-    expect([tables(one), tables(three)]).toEqual([[null], ['market', 'market', 'reference']]);
-    expect(tables(withoutFile(withoutFile(three, 2), 1))).toEqual([null]);
+    expect([createTables(one), createTables(three)]).toEqual([[null], ['market', 'market', 'reference']]);
+    expect(createTables(withoutFile(withoutFile(three, 2), 1))).toEqual([null]);
     expect([one, three].map((files) => troubleOfFiles(files))).toEqual([null, null]);
   });
 
   test('keep the table that was chosen when others come or go', () => {
     const [first, second] = withFiles([], [file('a.csv'), file('b.csv')]);
     const chosen = [{ ...first!, table: 'series' as const }, second!];
-    expect(tables(withFiles(chosen, [file('c.csv')]))).toEqual(['series', 'market', 'market']);
-    expect(tables(withoutFile(chosen, 1))).toEqual(['series']);
+    expect(createTables(withFiles(chosen, [file('c.csv')]))).toEqual(['series', 'market', 'market']);
+    expect(createTables(withoutFile(chosen, 1))).toEqual(['series']);
   });
 
   test('are refused with both kinds named where workbooks come with others, and with both sizes where one is too large', () => {
@@ -330,8 +330,8 @@ test('sizes and large numbers are written in the largest unit', () => {
   ]);
 });
 
-test('a sentence of a methodology has words instead of codes, and the rule that it describes', () => {
-  const plain = (text: string) => {
+test('a sentence of a methodology has words instead of codes, and refers to its rule', () => {
+  const splitSentence = (text: string) => {
     const { parts, rule } = plainSentence(
       text,
       new Set(['MARKET_CAP']),
@@ -339,11 +339,11 @@ test('a sentence of a methodology has words instead of codes, and the rule that 
     );
     return [parts.map(({ text: own }) => own).join(''), rule];
   };
-  expect(plain('Rule top: Keep the 40 securities with the largest MARKET_CAP.')).toEqual([
+  expect(splitSentence('Rule top: Keep the 40 securities with the largest MARKET_CAP.')).toEqual([
     'Keep the 40 securities with the largest market cap.',
     'top',
   ]);
-  expect(plain('CORE is an index in USD on the calendar XNYS.')).toEqual([
+  expect(splitSentence('CORE is an index in USD on the calendar XNYS.')).toEqual([
     'CORE is an index in USD on the calendar New York Stock Exchange.',
     null,
   ]);

@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { attributeByGroup, type GroupedPeriod } from '#domain/analytics/brinson.js';
 
-const period = (weights: readonly number[], returns: readonly number[]): GroupedPeriod => ({
+const createPeriod = (weights: readonly number[], returns: readonly number[]): GroupedPeriod => ({
   weights: Float64Array.from(weights),
   contributions: Float64Array.from(weights, (weight, k) => weight * returns[k]!),
 });
@@ -11,19 +11,19 @@ describe('Brinson-Fachler', () => {
   test('of one period is the textbook calculation', () => {
     // Two groups with weights of 60 and 40 % against 50 and 50 %, and returns of 10 and 2 % against 8 and 4 %; the
     // benchmark returns 6 %.
-    const own = period([0.6, 0.4], [0.1, 0.02]);
-    const other = period([0.5, 0.5], [0.08, 0.04]);
+    const own = createPeriod([0.6, 0.4], [0.1, 0.02]);
+    const other = createPeriod([0.5, 0.5], [0.08, 0.04]);
     const { allocation, selection, interaction, portfolioReturn, benchmarkReturn, residual } = attributeByGroup({
       groups: 2,
       days: [19_000],
       portfolio: () => own,
       benchmark: () => other,
     });
-    const near = (actual: Float64Array, expected: number[]) =>
+    const expectClose = (actual: Float64Array, expected: number[]) =>
       expected.forEach((value, k) => expect(actual[k]).toBeCloseTo(value, 12));
-    near(allocation, [0.1 * 0.02, -0.1 * -0.02]);
-    near(selection, [0.5 * 0.02, 0.5 * -0.02]);
-    near(interaction, [0.1 * 0.02, -0.1 * -0.02]);
+    expectClose(allocation, [0.1 * 0.02, -0.1 * -0.02]);
+    expectClose(selection, [0.5 * 0.02, 0.5 * -0.02]);
+    expectClose(interaction, [0.1 * 0.02, -0.1 * -0.02]);
     expect([portfolioReturn, benchmarkReturn]).toEqual([expect.closeTo(0.068, 12), expect.closeTo(0.06, 12)]);
     expect(residual).toBeCloseTo(0, 15);
   });
@@ -32,8 +32,8 @@ describe('Brinson-Fachler', () => {
     const { allocation, selection, interaction } = attributeByGroup({
       groups: 3,
       days: [19_000],
-      portfolio: () => period([0.5, 0.5, 0], [0.1, 0.2, 0]),
-      benchmark: () => period([0.5, 0, 0.5], [0.1, 0, 0.04]),
+      portfolio: () => createPeriod([0.5, 0.5, 0], [0.1, 0.2, 0]),
+      benchmark: () => createPeriod([0.5, 0, 0.5], [0.1, 0, 0.04]),
     });
     expect([allocation[1], selection[1]]).toEqual([0, 0]);
     expect(interaction[1]).toBeCloseTo(0.5 * (0.2 - 0.07), 12);
@@ -49,7 +49,7 @@ describe('Brinson-Fachler', () => {
       .record({ weights, returns: fc.array(fc.integer({ min: -500, max: 500 }), { minLength: 3, maxLength: 3 }) })
       .map(({ weights: parts, returns }) => {
         const sum = parts.reduce((a, b) => a + b, 0);
-        return period(
+        return createPeriod(
           parts.map((part) => part / sum),
           returns.map((value) => value / 1000),
         );

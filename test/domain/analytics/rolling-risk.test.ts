@@ -47,11 +47,11 @@ describe('rolling risk', () => {
           for (let k = 0; k < risk.volatility.length; k++) {
             const count = risk.from + k;
             const weights = weightsOf(count, memory);
-            const annual = (values: readonly number[]): number =>
+            const annualise = (values: readonly number[]): number =>
               Math.sqrt(252 * variance(values.slice(0, count), weights));
-            expect(risk.volatility[k]).toBeCloseTo(annual(own), 7);
-            expect(risk.indexVolatility[k]).toBeCloseTo(annual(its), 7);
-            expect(risk.trackingError[k]).toBeCloseTo(annual(own.map((r, t) => r - its[t]!)), 7);
+            expect(risk.volatility[k]).toBeCloseTo(annualise(own), 7);
+            expect(risk.indexVolatility[k]).toBeCloseTo(annualise(its), 7);
+            expect(risk.trackingError[k]).toBeCloseTo(annualise(own.map((r, t) => r - its[t]!)), 7);
           }
         }),
       );

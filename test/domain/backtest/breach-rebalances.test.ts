@@ -10,7 +10,7 @@ import { createMethodology } from '#domain/rules/methodology.js';
 import { rebalancesView } from '#views/rebalances-view.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { fc } from '../../fast-check.js';
-import { cut, extend, opened } from './extend/extended.js';
+import { cut, extend, openExtended } from './extend/extended.js';
 import { buildMarket } from './market-builder.js';
 import { FIRST_DAY, HOLIDAYS, randomMarket } from './random-market.js';
 import { randomDocument, run, tryRun } from './random-run.js';
@@ -78,7 +78,7 @@ const createTiltedDecider: DeciderFactory = (document, composer) => ({
 });
 
 /** Which of the two sentences of UCITS 20/35 holdings break. */
-function broken(weights: readonly number[]): boolean[] {
+function listBrokenRules(weights: readonly number[]): boolean[] {
   const sums = [0, 0, 0, 0, 0];
   weights.forEach((weight, i) => (sums[ISSUERS[i]!]! += weight));
   sums.sort((a, b) => b - a);
@@ -95,13 +95,13 @@ function bruteForce(prices: readonly (readonly number[])[], lag: number, schedul
   const levels = [100];
   const called: number[] = [];
   let shares = tilted(prices[0]!).map((weight, i) => (100 * weight) / prices[0]![i]!);
-  let before = broken(tilted(prices[0]!));
+  let before = listBrokenRules(tilted(prices[0]!));
   let coming = { at: 0, decided: 0 };
   for (let t = 1; t < prices.length; t++) {
     const values = shares.map((held, i) => held * prices[t]![i]!);
     const value = values.reduce((sum, one) => sum + one, 0);
     levels.push(value);
-    let now = broken(values.map((one) => one / value));
+    let now = listBrokenRules(values.map((one) => one / value));
     const begins = now.some((is, i) => is && !before[i]);
     let decided = scheduled.has(t) ? Math.max(0, t - lag) : coming.at === t ? coming.decided : null;
     if (begins && decided === null && t > coming.at) {
@@ -114,7 +114,7 @@ function bruteForce(prices: readonly (readonly number[])[], lag: number, schedul
       const worth = pending.map((held, i) => held * prices[t]![i]!);
       const sum = worth.reduce((total, one) => total + one, 0);
       shares = pending.map((held) => (held * value) / sum);
-      now = broken(worth.map((one) => one / sum));
+      now = listBrokenRules(worth.map((one) => one / sum));
     }
     before = now;
   }
@@ -139,7 +139,7 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
         const { book } = watched.index;
         const { levels, called } = bruteForce(prices, lag, scheduled);
         levels.forEach((level, t) => expect(Math.abs(book.value[t]! / level - 1)).toBeLessThan(1e-12));
-        const rows = rebalancesView(opened(runToColumns(watched, { contentHash: 's' }))).rebalances;
+        const rows = rebalancesView(openExtended(runToColumns(watched, { contentHash: 's' }))).rebalances;
         const dateOf = (t: number) => formatDay(watched.days[t]!);
         expect(rows.filter(({ cause }) => cause === 'breach').map(({ date }) => date)).toEqual(called.map(dateOf));
         expect(rows.length).toBe(scheduled.size + called.length);
@@ -198,7 +198,7 @@ test('decisions are made in the order of their sessions, a breach between decisi
 });
 
 /** Risk weights, whose decider keeps measurements from one decision to the next. */
-test('with weights by risk, too, what comes later changes no rebalance', () => {
+test('later data change no rebalance, also with weights by risk', () => {
   let called = 0;
   fc.assert(
     fc.property(randomPrices, fc.integer({ min: 36, max: 44 }), (prices, rows) => {
@@ -231,7 +231,7 @@ const compositionsOf = (found: Run, until: number) =>
     .filter(({ session }) => session <= until)
     .map(({ session, decision, cause, columns, weights }) => [session, decision, cause, [...columns], [...weights]]);
 
-test('what comes later changes no rebalance that a breach calls for, nor a bit of a level', () => {
+test('later data change no rebalance caused by a breach, and no bit of a level', () => {
   let called = 0;
   fc.assert(
     fc.property(randomMarket, watchedDocument, fc.integer({ min: 14, max: 22 }), ({ market }, document, rows) => {
@@ -248,7 +248,7 @@ test('what comes later changes no rebalance that a breach calls for, nor a bit o
   expect(called).toBeGreaterThan(0);
 });
 
-test('an extended run is the whole run bit for bit, or says that a breach asks for the whole', () => {
+test('an extended run equals the whole run bit for bit, or states that a breach requires the whole', () => {
   const outcomes = { extended: 0, breach: 0 };
   fc.assert(
     fc.property(randomMarket, watchedDocument, fc.integer({ min: 14, max: 22 }), ({ market }, document, rows) => {
@@ -260,7 +260,7 @@ test('an extended run is the whole run bit for bit, or says that a breach asks f
         const whole = tryRun(cut(market, to), document);
         if (whole === undefined) return;
         const before = bytes;
-        const extended = extend(whole.plan, cut(market, to), { columns: opened(before), checkpoint });
+        const extended = extend(whole.plan, cut(market, to), { columns: openExtended(before), checkpoint });
         bytes = runToColumns(whole, { contentHash: 's' });
         checkpoint = createCheckpoint(whole);
         if (typeof extended === 'string') {
@@ -269,7 +269,7 @@ test('an extended run is the whole run bit for bit, or says that a breach asks f
         }
         outcomes.extended++;
         expect(extended.checkpoint).toEqual(checkpoint);
-        expect([...opened(extended.columns, [before]).f64('level')]).toEqual([...whole.level]);
+        expect([...openExtended(extended.columns, [before]).f64('level')]).toEqual([...whole.level]);
       }
     }),
     { numRuns: RUNS },

@@ -36,6 +36,6 @@ export function explainCase({ treatment = {}, dates = [], selection = [], univer
   };
 }
 
-export const flat = (price: number) => WEEK.map(() => price);
+export const repeatPrice = (price: number) => WEEK.map(() => price);
 export const day = parseValidDay;
 export const close = (value: number) => expect.closeTo(value, 12) as number;

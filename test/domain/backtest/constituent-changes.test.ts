@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
-import { type Case, explainCase, flat, day, close } from './constituent-case.js';
+import { type Case, explainCase, repeatPrice, day, close } from './constituent-case.js';
 import { WEEK } from './signed-case.js';
 
-describe('a name that leaves between rebalances', () => {
+describe('a security that leaves between rebalances', () => {
   const leaver = (action: { type: 'DELISTING' | 'ACQUISITION'; value: number }, treatment: Case['treatment'] = {}) =>
     explainCase({
-      close: { A: [100, 100, 90, null, null, null], B: flat(50) },
+      close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50) },
       actions: [{ name: 'A', ...action, ex: '2024-03-07' }],
       treatment,
     });
@@ -41,9 +41,9 @@ describe('a name that leaves between rebalances', () => {
     expect(ask('B', '2024-03-11')).toMatchObject({ held: 1, left: null });
   });
 
-  test('by a merger turns into the other name, which comes in by it', () => {
+  test('by a merger turns into the other security, which comes in by it', () => {
     const ask = explainCase({
-      close: { A: [100, 100, 90, null, null, null], B: flat(50), M: flat(40), EURUSD: flat(1.25) },
+      close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50), M: repeatPrice(40), EURUSD: repeatPrice(1.25) },
       reference: { A: { CURRENCY: 'EUR' }, B: { CURRENCY: 'USD' } },
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-07', related: 'M' }],
     });
@@ -62,9 +62,9 @@ describe('a name that leaves between rebalances', () => {
     });
   });
 
-  test('by a merger into a name without a price is paid its last close', () => {
+  test('by a merger into a security without a price is paid its last close', () => {
     const ask = explainCase({
-      close: { A: [100, 100, 90, null, null, null], B: flat(50), M: WEEK.map(() => null) },
+      close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50), M: WEEK.map(() => null) },
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-07', related: 'M' }],
     });
     expect(ask('A', '2024-03-08').left).toMatchObject({ event: 'merger', related: null, ratio: null, price: 90 });
@@ -73,7 +73,7 @@ describe('a name that leaves between rebalances', () => {
 
   test('by a change of ticker continues as the other security', () => {
     const ask = explainCase({
-      close: { A: [100, 100, 90, null, null, null], B: flat(50), N: [null, null, null, 95, 96, 97] },
+      close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50), N: [null, null, null, 95, 96, 97] },
       actions: [{ name: 'A', type: 'TICKER_CHANGE', value: 1, ex: '2024-03-07', related: 'N' }],
     });
     const change = { date: day('2024-03-07'), exDay: day('2024-03-07'), event: 'ticker_change', ratio: 1, price: 95 };
@@ -85,9 +85,9 @@ describe('a name that leaves between rebalances', () => {
     });
   });
 
-  test('by silence is paid its last close, after as many sessions without a bar as a price may be old', () => {
+  test('by missing bars is paid its last close after the maximum age of a price', () => {
     const ask = explainCase({
-      close: { A: [100, 100, 90, null, null, null], B: flat(50) },
+      close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50) },
       treatment: { max_stale_sessions: 2 },
     });
     expect(ask('A', '2024-03-07')).toMatchObject({ held: close(0.45 / 0.95), left: null });
@@ -103,7 +103,7 @@ describe('a name that leaves between rebalances', () => {
 
   test('for a missing price leaves on that day', () => {
     const ask = explainCase({
-      close: { A: [100, 100, 90, null, 80, 80], B: flat(50) },
+      close: { A: [100, 100, 90, null, 80, 80], B: repeatPrice(50) },
       treatment: { missing_prices: 'exclude' },
     });
     expect(ask('A', '2024-03-11')).toMatchObject({
@@ -114,7 +114,7 @@ describe('a name that leaves between rebalances', () => {
 
   test('in an index that has nothing else is explained by its action', () => {
     const ask = explainCase({
-      close: { A: [100, 100, 90, null, null, null], B: flat(50) },
+      close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50) },
       universe: ['A'],
       actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-07' }],
       treatment: { delisting: 'zero' },
@@ -126,10 +126,10 @@ describe('a name that leaves between rebalances', () => {
   });
 });
 
-describe('a name that comes between rebalances', () => {
+describe('a security that joins between rebalances', () => {
   const spunOff = (dates: readonly string[]) =>
     explainCase({
-      close: { A: [100, 100, 80, 80, 80, 80], B: flat(50), KID: [null, null, null, 10, 10, 10] },
+      close: { A: [100, 100, 80, 80, 80, 80], B: repeatPrice(50), KID: [null, null, null, 10, 10, 10] },
       actions: [{ name: 'A', type: 'SPIN_OFF', value: 2, ex: '2024-03-06', related: 'KID' }],
       dates,
     });
@@ -166,10 +166,10 @@ describe('a name that comes between rebalances', () => {
   });
 });
 
-describe('a name that left and came back', () => {
+describe('a security that left and returned', () => {
   // The more expensive security is held: A, then B, then A again.
   const ask = explainCase({
-    close: { A: [60, 60, 40, 40, 70, 77], B: flat(50) },
+    close: { A: [60, 60, 40, 40, 70, 77], B: repeatPrice(50) },
     dates: ['2024-03-06', '2024-03-08'],
     selection: [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 1 } }],
   });
@@ -189,7 +189,7 @@ describe('a name that left and came back', () => {
     expect(ask('A', '2024-03-07').left).toMatchObject({ event: 'rebalance', price: 40, weight: 1, exDay: null });
   });
 
-  test('and one that never was in it has neither entry nor departure', () => {
+  test('and a security that was never in it has neither entry nor exit', () => {
     expect(ask('B', '2024-03-05')).toMatchObject({
       held: null,
       weight: null,

@@ -15,7 +15,7 @@ describe('an index that waits for a bar', () => {
   const dear = (stale_targets: 'carry' | 'defer', rest: Partial<Case> = {}) =>
     explainCase({ ...case_, ...rest, treatment: { stale_targets } });
 
-  test('does not hold a name that is decided before its order is filled', () => {
+  test('does not hold a security that is decided before its order is filled', () => {
     const ask = dear('defer');
     const order = { date: day('2024-03-06'), side: 'buy', target: 1, reason: 'stale_price' };
     expect(ask('B', '2024-03-06')).toMatchObject({ weight: 1, excludedBy: null, held: null, entered: null, order });
@@ -41,7 +41,7 @@ describe('an index that waits for a bar', () => {
     });
   });
 
-  test('holds a name that is sold by decision until its order is filled', () => {
+  test('holds a security that is sold by decision until its order is filled', () => {
     // B enters on the 4th as the more expensive security and leaves when A becomes it: B then has no bar until the 8th.
     const ask = explainCase({
       close: { A: [60, 60, 80, 80, 80, 80], B: [70, 70, null, null, 30, 30] },
@@ -65,7 +65,7 @@ describe('an index that waits for a bar', () => {
     });
   });
 
-  test('has no order for a name that left before it could be sold', () => {
+  test('has no order for a security that left before it could be sold', () => {
     const ask = explainCase({
       close: { A: [60, 60, 80, 80, 80, 80], B: [70, 70, null, null, null, null] },
       dates: ['2024-03-06'],
@@ -116,9 +116,10 @@ test('the report of a day equals the holdings of a run at its close, whatever ca
         const path = Array.from({ length: at + 1 }, (_, t) => weights[t * columns.length + slot]!);
         const on = sm.sessionAt(resolved) - from;
         expect(held).toBe(path[on] === 0 ? null : path[on]);
-        const last = (isChange: (t: number) => boolean) => path.findLastIndex((_, t) => t <= on && isChange(t));
-        const came = last((t) => path[t] !== 0 && (path[t - 1] ?? 0) === 0);
-        const went = last((t) => path[t] === 0 && (path[t - 1] ?? 0) !== 0);
+        const findLastChange = (isChange: (t: number) => boolean) =>
+          path.findLastIndex((_, t) => t <= on && isChange(t));
+        const came = findLastChange((t) => path[t] !== 0 && (path[t - 1] ?? 0) === 0);
+        const went = findLastChange((t) => path[t] === 0 && (path[t - 1] ?? 0) !== 0);
         // A spun-off security can have its first price and be sold at the same close; no row of weights shows that.
         if (came >= 0) expect(entered!.date).toBeGreaterThanOrEqual(sm.sessions[from + came]!);
         if (went >= 0) expect(left!.date).toBeGreaterThanOrEqual(sm.sessions[from + went]!);

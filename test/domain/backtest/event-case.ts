@@ -60,7 +60,7 @@ export const codesOf = ({ findings }: Run) =>
     .filter((code) => code !== 'CURRENCY_ASSUMED');
 export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 
-export const levels = (run: Run): number[] => [...run.index.book.value];
+export const listLevels = (run: Run): number[] => [...run.index.book.value];
 
 export function weightsOf({ index: { book } }: Run, at: number): Record<string, number> {
   const { sm, columns, weights } = book;
@@ -76,4 +76,4 @@ export function close(actual: ArrayLike<number>, expected: readonly number[]): v
   expected.forEach((value, i) => expect(actual[i]).toBeCloseTo(value, 10));
 }
 
-export const flat = (price: number) => [price, price, price, price, price, price];
+export const repeatPrice = (price: number) => [price, price, price, price, price, price];

@@ -8,22 +8,22 @@ import {
   definitionOf,
   simulate,
   codesOf,
-  levels,
+  listLevels,
   weightsOf,
   close,
-  flat,
+  repeatPrice,
 } from './event-case.js';
 import { runResultJson } from './run-texts.js';
 
-describe('an index that loses everything', () => {
-  const lost = (end: string | null) =>
+describe('an index whose value falls to zero', () => {
+  const simulateLoss = (end: string | null) =>
     simulate({
-      close: { A: [100, 100, null, null, null, null], KID: flat(50) },
+      close: { A: [100, 100, null, null, null, null], KID: repeatPrice(50) },
       actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-07' }],
       treatment: { delisting: 'zero' },
       end,
     });
-  const result = (run: Run) =>
+  const createResult = (run: Run) =>
     JSON.parse(
       new TextDecoder().decode(
         runResultJson(run, {
@@ -36,7 +36,7 @@ describe('an index that loses everything', () => {
     ) as { metrics: unknown; returns: { data: number[] } };
 
   test('is reported with the day on which nothing is left: returns from 0 have no value', () => {
-    expect(() => result(lost(null))).toThrow(
+    expect(() => createResult(simulateLoss(null))).toThrow(
       expect.objectContaining({
         code: 'NUMERIC_FAILURE',
         message:
@@ -47,23 +47,23 @@ describe('an index that loses everything', () => {
   });
 
   test('is measured up to that day', () => {
-    const { metrics, returns } = result(lost('2024-03-07'));
+    const { metrics, returns } = createResult(simulateLoss('2024-03-07'));
     expect(returns.data).toEqual([0, 0, -1]);
     expect(metrics).toMatchObject({ total_return: -1, annualised_return: -1, max_drawdown: -1 });
   });
 });
 
-describe('a name that ends by an action', () => {
+describe('a security that ends by an action', () => {
   const delisted = (value: number, treatment: Treatment = {}, type: 'DELISTING' | 'ACQUISITION' = 'DELISTING') =>
     simulate({
-      close: { A: [100, 100, null, null, null, null], B: flat(50) },
+      close: { A: [100, 100, null, null, null, null], B: repeatPrice(50) },
       actions: [{ name: 'A', type, value, ex: '2024-03-07' }],
       treatment,
     });
 
   test('leaves at its proceeds on the first session on or after the ex day; the rest takes its weight', () => {
     const run = delisted(80);
-    close(levels(run), [100, 100, 100, 90, 90, 90]);
+    close(listLevels(run), [100, 100, 100, 90, 90, 90]);
     expect(weightsOf(run, 2)).toEqual({ A: 0.5, B: 0.5 });
     expect(weightsOf(run, 3)).toEqual({ B: 1 });
     expect(run.rebalances).toHaveLength(1);
@@ -71,11 +71,11 @@ describe('a name that ends by an action', () => {
   });
 
   test('is written off only if it brings nothing and the treatment requires it', () => {
-    close(levels(delisted(0, { delisting: 'zero' })), [100, 100, 100, 50, 50, 50]);
-    close(levels(delisted(0)), [100, 100, 100, 100, 100, 100]);
-    close(levels(delisted(80, { delisting: 'zero' })), [100, 100, 100, 90, 90, 90]);
-    close(levels(delisted(80, { delisting: 'last_price' })), [100, 100, 100, 100, 100, 100]);
-    close(levels(delisted(0, { delisting: 'zero' }, 'ACQUISITION')), [100, 100, 100, 100, 100, 100]);
+    close(listLevels(delisted(0, { delisting: 'zero' })), [100, 100, 100, 50, 50, 50]);
+    close(listLevels(delisted(0)), [100, 100, 100, 100, 100, 100]);
+    close(listLevels(delisted(80, { delisting: 'zero' })), [100, 100, 100, 90, 90, 90]);
+    close(listLevels(delisted(80, { delisting: 'last_price' })), [100, 100, 100, 100, 100, 100]);
+    close(listLevels(delisted(0, { delisting: 'zero' }, 'ACQUISITION')), [100, 100, 100, 100, 100, 100]);
   });
 
   test('that was the last one leaves cash at level', () => {
@@ -83,13 +83,13 @@ describe('a name that ends by an action', () => {
       close: { A: [100, 110, 120, null, null, 999] },
       actions: [{ name: 'A', type: 'DELISTING', value: 60, ex: '2024-03-07' }],
     });
-    close(levels(run), [100, 110, 120, 60, 60, 60]);
+    close(listLevels(run), [100, 110, 120, 60, 60, 60]);
     expect([...run.index.book.cash]).toEqual([0, 0, 0, 1, 1, 1]);
   });
 
   test('costs the portfolio only what is bought with the proceeds', () => {
     const run = simulate({
-      close: { A: [100, 100, null, null, null, null], B: flat(50) },
+      close: { A: [100, 100, null, null, null, null], B: repeatPrice(50) },
       actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-07' }],
       costBps: 100,
     });
@@ -110,28 +110,28 @@ describe('a name that ends by an action', () => {
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-06', related: 'B' }],
     });
     // One A becomes two B at 60: 120 for 100; B itself has grown from 50 to 60.
-    close(levels(run), [100, 100, 120, 120, 132, 132]);
+    close(listLevels(run), [100, 100, 120, 120, 132, 132]);
     expect(weightsOf(run, 2)).toEqual({ B: 1 });
   });
 
   test('by a change of ticker continues under the new one', () => {
     const run = simulate({
-      close: { A: [100, 110, null, null, null, null], B: flat(50), KID: [null, null, 121, 121, 121, 121] },
+      close: { A: [100, 110, null, null, null, null], B: repeatPrice(50), KID: [null, null, 121, 121, 121, 121] },
       actions: [{ name: 'A', type: 'TICKER_CHANGE', value: 0, ex: '2024-03-06', related: 'KID' }],
     });
-    close(levels(run), [100, 105, 110.5, 110.5, 110.5, 110.5]);
+    close(listLevels(run), [100, 105, 110.5, 110.5, 110.5, 110.5]);
     expect(Object.keys(weightsOf(run, 2))).toEqual(['B', 'KID']);
   });
 });
 
-describe('a name whose bars stop without an action', () => {
+describe('a security whose bars stop without an action', () => {
   test('is carried, reported as gaps and leaves at the close of the last patient session', () => {
     const sketch = {
-      close: { A: [100, 80, null, null, 40, 40], B: flat(50) },
+      close: { A: [100, 80, null, null, 40, 40], B: repeatPrice(50) },
       treatment: { max_stale_sessions: 2 },
     };
     const run = simulate(sketch);
-    close(levels(run), [100, 90, 90, 90, 90, 90]);
+    close(listLevels(run), [100, 90, 90, 90, 90, 90]);
     expect(Object.keys(weightsOf(run, 2))).toEqual(['A', 'B']);
     expect(weightsOf(run, 3)).toEqual({ B: 1 });
     expect(codesOf(run)).toEqual(['SILENT_DELISTING']);
@@ -142,28 +142,28 @@ describe('a name whose bars stop without an action', () => {
   });
 
   test('is reported by a run that ends without its bar while it is held, and by no other', () => {
-    const told = (end: string | null) =>
+    const listFindings = (end: string | null) =>
       simulate({
-        close: { A: [100, 80, null, null, 40, null], B: flat(50) },
+        close: { A: [100, 80, null, null, 40, null], B: repeatPrice(50) },
         treatment: { max_stale_sessions: 3 },
         end,
       }).findings.filter(({ code }) => code === 'PARTIAL_DATE');
-    expect(told('2024-03-08')).toEqual([]);
-    expect(told(null)).toMatchObject([{ count: 1, places: ['A'], path: '' }]);
+    expect(listFindings('2024-03-08')).toEqual([]);
+    expect(listFindings(null)).toMatchObject([{ count: 1, places: ['A'], path: '' }]);
   });
 
   test('leaves at its first gap when gaps exclude, and fails the run when they fail', () => {
-    const sketch = { close: { A: [100, 80, null, 40, 40, 40], B: flat(50) } };
+    const sketch = { close: { A: [100, 80, null, 40, 40, 40], B: repeatPrice(50) } };
     expect(weightsOf(simulate({ ...sketch, treatment: { missing_prices: 'exclude' } }), 2)).toEqual({ B: 1 });
     expect(() => simulate({ ...sketch, treatment: { missing_prices: 'fail' } })).toThrow(
       expect.objectContaining({ code: 'MISSING_PRICE' }),
     );
-    close(levels(simulate(sketch)), [100, 90, 90, 70, 70, 70]);
+    close(listLevels(simulate(sketch)), [100, 90, 90, 70, 70, 70]);
   });
 
   test('on a holiday of its exchange has no gap', () => {
     const sketch = {
-      close: { A: [100, 80, null, 80, 80, 80], B: flat(50) },
+      close: { A: [100, 80, null, 80, 80, 80], B: repeatPrice(50) },
       treatment: { missing_prices: 'fail' } as const,
     };
     expect(simulate({ ...sketch, reference: { A: { EXCHANGE: 'OTHER' } } }).gaps).toEqual([]);
@@ -173,28 +173,28 @@ describe('a name whose bars stop without an action', () => {
 describe('a spin-off', () => {
   const spun = (kid: (number | null)[], treatment: Treatment = {}) =>
     simulate({
-      close: { A: [100, 100, 90, 90, 90, 90], B: flat(50), KID: kid },
+      close: { A: [100, 100, 90, 90, 90, 90], B: repeatPrice(50), KID: kid },
       actions: [{ name: 'A', type: 'SPIN_OFF', value: 0.5, ex: '2024-03-06', related: 'KID' }],
       treatment,
     });
 
   test('enters at zero and is worth its price from its first bar on', () => {
     const run = spun([null, null, 20, 24, 24, 24]);
-    close(levels(run), [100, 100, 100, 101, 101, 101]);
+    close(listLevels(run), [100, 100, 100, 101, 101, 101]);
     expect(weightsOf(run, 2)['KID']).toBeCloseTo(0.05, 12);
-    close(levels(spun([null, null, null, 20, 24, 24])), [100, 100, 95, 100, 101, 101]);
+    close(listLevels(spun([null, null, null, 20, 24, 24])), [100, 100, 95, 100, 101, 101]);
   });
 
   test('without a bar in time, or ignored, is worth nothing', () => {
-    close(levels(spun([null, null, null, null, null, 20], { max_stale_sessions: 2 })), [100, 100, 95, 95, 95, 95]);
-    close(levels(spun([null, null, 20, 24, 24, 24], { spin_offs: 'ignore' })), [100, 100, 95, 95, 95, 95]);
+    close(listLevels(spun([null, null, null, null, null, 20], { max_stale_sessions: 2 })), [100, 100, 95, 95, 95, 95]);
+    close(listLevels(spun([null, null, 20, 24, 24, 24], { spin_offs: 'ignore' })), [100, 100, 95, 95, 95, 95]);
   });
 });
 
 describe('cash and ratios', () => {
   test('a special dividend buys more of its security in every variant, an ordinary one by the variant', () => {
     const paying = (type: 'DIVIDEND' | 'SPECIAL_DIVIDEND', treatment: Treatment) =>
-      levels(
+      listLevels(
         simulate({
           close: { A: [100, 100, 95, 95, 95, 95] },
           actions: [{ name: 'A', type, value: 10, ex: '2024-03-06' }],
@@ -228,19 +228,19 @@ describe('cash and ratios', () => {
       actions: [{ name: 'A', type: 'RIGHTS_ISSUE', value: 0.5, ex: '2024-03-06', subscription: 70 }],
       treatment: CONSTITUENT,
     });
-    close(levels(run), [100, 100, (100 * 92) / 90, (100 * 92) / 90, (100 * 92) / 90, (100 * 92) / 90]);
+    close(listLevels(run), [100, 100, (100 * 92) / 90, (100 * 92) / 90, (100 * 92) / 90, (100 * 92) / 90]);
     expect(run.index.book.divisor[2]).toBeCloseTo(1.35, 12);
     const plain = simulate({
       close: { A: [100, 100, 92, 92, 92, 92] },
       actions: [{ name: 'A', type: 'RIGHTS_ISSUE', value: 0.5, ex: '2024-03-06' }],
     });
-    close(levels(plain).slice(2, 3), [92]);
+    close(listLevels(plain).slice(2, 3), [92]);
     expect(codesOf(plain)).toEqual(['RIGHTS_NOT_ADJUSTED']);
   });
 
   test('an ex day that is no session acts on the next one; a cancelled action never', () => {
     const split = (cancelled: boolean) =>
-      levels(
+      listLevels(
         simulate({
           close: { A: [100, 100, 100, 100, 100, 50] },
           actions: [{ name: 'A', type: 'SPLIT', value: 2, ex: '2024-03-09', cancelled }],
@@ -259,35 +259,35 @@ describe('cash and ratios', () => {
       treatment: { dividends: 'total' },
     });
     // Carried at 50 with 1 of cash, then sold at 49.
-    close(levels(run).slice(0, 4), [100, 100, 102, 102 * 0.98]);
+    close(listLevels(run).slice(0, 4), [100, 100, 102, 102 * 0.98]);
   });
 
   test('a store adjusted for splits, or for everything, has nothing applied twice', () => {
     const sketch = {
-      close: { A: flat(100) },
+      close: { A: repeatPrice(100) },
       actions: [
         { name: 'A', type: 'SPLIT', value: 2, ex: '2024-03-06' },
         { name: 'A', type: 'DIVIDEND', value: 5, ex: '2024-03-07' },
       ] as const,
     };
     const treatment = { dividends: 'total' } as const;
-    close(levels(simulate({ ...sketch, treatment, adjustment: 'splits' })).slice(2, 4), [100, 105]);
-    close(levels(simulate({ ...sketch, treatment, adjustment: 'total' })).slice(2, 4), [100, 100]);
+    close(listLevels(simulate({ ...sketch, treatment, adjustment: 'splits' })).slice(2, 4), [100, 105]);
+    close(listLevels(simulate({ ...sketch, treatment, adjustment: 'total' })).slice(2, 4), [100, 100]);
   });
 });
 
 describe('another currency', () => {
   const abroad = (rates: Record<string, (number | null)[]>, currency = 'EUR') =>
-    simulate({ close: { A: flat(100), ...rates }, reference: { A: { CURRENCY: currency } } });
+    simulate({ close: { A: repeatPrice(100), ...rates }, reference: { A: { CURRENCY: currency } } });
 
   test('moves the level by the rate, carried forward, from either pair', () => {
-    close(levels(abroad({ EURUSD: [1, 1.1, null, 1.21, 1.21, 1.21] })), [100, 110, 110, 121, 121, 121]);
-    close(levels(abroad({ USDEUR: [1, 0.8, 0.8, 0.5, 0.5, 0.5] })), [100, 125, 125, 200, 200, 200]);
+    close(listLevels(abroad({ EURUSD: [1, 1.1, null, 1.21, 1.21, 1.21] })), [100, 110, 110, 121, 121, 121]);
+    close(listLevels(abroad({ USDEUR: [1, 0.8, 0.8, 0.5, 0.5, 0.5] })), [100, 125, 125, 200, 200, 200]);
   });
 
   test('in minor units is a hundredth of the major one', () => {
     const run = abroad({ GBPUSD: [1.5, 1.5, 1.5, 1.5, 1.5, 3] }, 'GBX');
-    close(levels(run), [100, 100, 100, 100, 100, 200]);
+    close(listLevels(run), [100, 100, 100, 100, 100, 200]);
     expect(portfolioTransactionsOf(run)[0]!.price).toBeCloseTo(1.5, 12);
   });
 

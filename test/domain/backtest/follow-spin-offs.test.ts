@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { expectNear, runIndexCase, weekdays } from '../index-mathematics/index-case.js';
+import { expectNear, runIndexCase, listWeekdays } from '../index-mathematics/index-case.js';
 
-const DAYS = weekdays(7);
+const DAYS = listWeekdays(7);
 
 /** A spins off KID at 20, and C is acquired at its price two sessions later. Purchases cost the portfolio 1 %. */
 function spunOff(kid: readonly (number | null)[]) {

@@ -13,23 +13,23 @@ const fixture = JSON.parse(
   readFileSync(new URL('../../../../test/golden/backtest/four-names.json', import.meta.url), 'utf8'),
 );
 
-function table(name: string): Record<string, unknown>[] {
+function listTable(name: string): Record<string, unknown>[] {
   const { columns, data } = fixture.import.tables[name];
   return data.map((row: unknown[]) => Object.fromEntries(columns.map((column: string, i: number) => [column, row[i]])));
 }
 
 function runGolden(variant: 'price' | 'total'): Run {
-  const rows = table('market');
+  const rows = listTable('market');
   const dates = [...new Set(rows.map((row) => row['date'] as string))];
   const names = [...new Set(rows.map((row) => row['identifier'] as string))];
-  const panel = (field: string) =>
+  const createPanel = (field: string) =>
     Object.fromEntries(
       names.map((name) => [
         name,
         dates.map((date) => rows.find((row) => row['identifier'] === name && row['date'] === date)![field] as number),
       ]),
     );
-  const actions = table('corporate_actions').map((row): ActionSketch => ({
+  const actions = listTable('corporate_actions').map((row): ActionSketch => ({
     name: row['identifier'] as string,
     type: row['type'] as ActionSketch['type'],
     value: row['value'] as number,
@@ -37,8 +37,8 @@ function runGolden(variant: 'price' | 'total'): Run {
   }));
   const market = buildMarket({
     dates,
-    close: panel('CLOSE'),
-    fields: { SHARES_OUTSTANDING: panel('SHARES_OUTSTANDING') },
+    close: createPanel('CLOSE'),
+    fields: { SHARES_OUTSTANDING: createPanel('SHARES_OUTSTANDING') },
     actions,
   });
   const document = IndexDocument.parse({

@@ -54,7 +54,7 @@ function onRuns(law: (run: Run, pick: number) => void, documents = randomDocumen
   );
 }
 
-function near(actual: number, expected: number, scale = 1, tolerance = 1e-10): void {
+function expectClose(actual: number, expected: number, scale = 1, tolerance = 1e-10): void {
   expect(Math.abs(actual - expected)).toBeLessThanOrEqual(tolerance * Math.max(scale, Math.abs(expected)));
 }
 
@@ -72,14 +72,17 @@ describe('on random markets with every kind of corporate action', () => {
       const byYear = computeAnnualReturns(days, level);
       // After a total loss there are no returns.
       returns.forEach((r, t) => expect(Number.isNaN(r)).toBe(level[t] === 0));
-      near(returns.reduce((product, r, t) => (level[t] === 0 ? 0 : product * (1 + r)), 1) - 1, metrics.total_return);
-      near(level.at(-1)! / 100 - 1, metrics.total_return);
-      near(byYear.reduce((product, [, r]) => product * (1 + r), 1) - 1, metrics.total_return, 1, 1e-12);
+      expectClose(
+        returns.reduce((product, r, t) => (level[t] === 0 ? 0 : product * (1 + r)), 1) - 1,
+        metrics.total_return,
+      );
+      expectClose(level.at(-1)! / 100 - 1, metrics.total_return);
+      expectClose(byYear.reduce((product, [, r]) => product * (1 + r), 1) - 1, metrics.total_return, 1, 1e-12);
       expect(byYear.map(([year]) => year)).toEqual([
         ...new Set([...days].slice(1).map((day) => toCivilDate(day).year)),
       ]);
       let peak = 0;
-      level.forEach((value, t) => near(value / (peak = Math.max(peak, value)) - 1, drawdown[t]!));
+      level.forEach((value, t) => expectClose(value / (peak = Math.max(peak, value)) - 1, drawdown[t]!));
       expect(metrics.max_drawdown).toBe(Math.min(...drawdown));
     });
   });
@@ -92,13 +95,13 @@ describe('on random markets with every kind of corporate action', () => {
       ] of rebalances.entries()) {
         const isReplaced = rebalances[r + 1]?.session === session;
         const isWaiting = book.unfilled.some(({ at }) => at === session - book.from);
-        if (!isReplaced && !isWaiting) near(sum(weights) + book.cash[session - book.from]!, 1, 1, 1e-12);
-        near(sum(uncapped), sum(weights), 1, 1e-12);
+        if (!isReplaced && !isWaiting) expectClose(sum(weights) + book.cash[session - book.from]!, 1, 1, 1e-12);
+        expectClose(sum(uncapped), sum(weights), 1, 1e-12);
         // Weights that were converted to shares at an earlier close were capped there.
         if (targets) continue;
         if (cap !== null) expect(Math.max(...weights)).toBeLessThanOrEqual(cap + 1e-12);
-        near(redistributed, sum(uncapped.map((u, k) => Math.max(0, u - weights[k]!))));
-        for (const column of capped) near(weights[columns.indexOf(column)]!, cap!);
+        expectClose(redistributed, sum(uncapped.map((u, k) => Math.max(0, u - weights[k]!))));
+        for (const column of capped) expectClose(weights[columns.indexOf(column)]!, cap!);
       }
     });
   });
@@ -117,7 +120,7 @@ describe('on random markets with every kind of corporate action', () => {
       const H = columns.length;
       for (let t = 1; t < book.length; t++) {
         const row = weights.subarray(t * H, (t + 1) * H);
-        near(sum(row) + cash[t]!, 1);
+        expectClose(sum(row) + cash[t]!, 1);
         const hasSpinOff = sm.actions.all.some(
           ({ session, action }) => action.type === 'SPIN_OFF' && Math.abs(session - book.from - t) <= 5,
         );
@@ -127,8 +130,8 @@ describe('on random markets with every kind of corporate action', () => {
           return before === 0 ? 0 : before * (before < 0 ? shortGrowth : growth)[(book.from + t) * sm.names + column]!;
         });
         const total = sum(grown) + cash[t - 1]!;
-        grown.forEach((value, slot) => near(row[slot]!, value / total));
-        near(book.value[t]!, book.value[t - 1]! * total, book.value[t]!);
+        grown.forEach((value, slot) => expectClose(row[slot]!, value / total));
+        expectClose(book.value[t]!, book.value[t - 1]! * total, book.value[t]!);
       }
     }, reinvestingDocument);
   });
@@ -143,8 +146,8 @@ describe('on random markets with every kind of corporate action', () => {
         if (found.level.at(to) === 0) continue;
         const view = attributionView(columns, { start: formatDay(found.days[from]!), end: formatDay(found.days[to]!) });
         const total = found.level[to]! / found.level[from]! - 1;
-        near(view.total_return, total);
-        near(sum(view.contributions.map(({ contribution }) => contribution)), total);
+        expectClose(view.total_return, total);
+        expectClose(sum(view.contributions.map(({ contribution }) => contribution)), total);
         expect([view.reconciles, view.periods]).toEqual([true, to - from]);
         expect(view.cost_drag === null).toBe(found.plan.request.transaction_cost_bps === 0);
         expect(view.cap_drag === null).toBe(found.document.pipeline!.weighting.cap === null);
@@ -169,10 +172,10 @@ describe('on random markets with every kind of corporate action', () => {
       });
       const { portfolio } = found;
       const invested = sum(view.weights.map(({ weight }) => weight));
-      if (!columns.has('indexWeights')) near(invested, 1 - portfolio.cash[weights.at]!);
+      if (!columns.has('indexWeights')) expectClose(invested, 1 - portfolio.cash[weights.at]!);
       if (view.drift) {
-        near(view.drift.turnover, view.drift.total_absolute / 2);
-        near(
+        expectClose(view.drift.turnover, view.drift.total_absolute / 2);
+        expectClose(
           sum(view.weights.map(({ delta_since_rebalance: delta }) => delta!)) -
             sum(weights.target.filter((_, i) => weights.held[i] === 0)),
           invested - sum(weights.target),
@@ -182,10 +185,10 @@ describe('on random markets with every kind of corporate action', () => {
       expect(view.exposure === undefined).toBe(shorts.length === 0);
       if (!view.exposure) return;
       const { long, short, gross, net } = view.exposure;
-      near(short, sum(shorts.map(({ weight }) => weight)));
-      near(long + short, invested);
-      near(net, invested);
-      near(gross, sum(view.weights.map(({ weight }) => Math.abs(weight))));
+      expectClose(short, sum(shorts.map(({ weight }) => weight)));
+      expectClose(long + short, invested);
+      expectClose(net, invested);
+      expectClose(gross, sum(view.weights.map(({ weight }) => Math.abs(weight))));
     });
   });
 
@@ -196,16 +199,18 @@ describe('on random markets with every kind of corporate action', () => {
       expect([nav.data[0], cash.data[0]]).toEqual([capital, capital]);
       const held = new Map<string, number>();
       for (const [date, , units, price, value] of positions.data) {
-        near(units * price, value, value);
+        expectClose(units * price, value, value);
         held.set(date, (held.get(date) ?? 0) + value);
       }
       nav.index
         .slice(1)
-        .forEach((date: string, t: number) => near(cash.data[t + 1] + (held.get(date) ?? 0), nav.data[t + 1], capital));
-      near(sum(transactions.data.map((row: number[]) => row[6]!)), found.totalCosts, capital * 1e-3);
+        .forEach((date: string, t: number) =>
+          expectClose(cash.data[t + 1] + (held.get(date) ?? 0), nav.data[t + 1], capital),
+        );
+      expectClose(sum(transactions.data.map((row: number[]) => row[6]!)), found.totalCosts, capital * 1e-3);
       for (const [, , , units, price, notional, cost] of transactions.data) {
         expect(units > 0 && notional > 0 && cost >= 0).toBe(true);
-        near(units * price, notional, notional);
+        expectClose(units * price, notional, notional);
       }
     });
   });
@@ -213,7 +218,7 @@ describe('on random markets with every kind of corporate action', () => {
   test('without costs the portfolio is the index', () => {
     onRuns(({ plan, portfolio, level, indexLevel, metrics }) => {
       if (plan.request.transaction_cost_bps > 0 || portfolio.unfilled.length > 0) return;
-      level.forEach((value, t) => near(value, indexLevel[t]!, 1, 1e-12));
+      level.forEach((value, t) => expectClose(value, indexLevel[t]!, 1, 1e-12));
       expect(metrics.tracking_error!).toBeLessThan(1e-12);
     });
   });

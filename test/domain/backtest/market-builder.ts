@@ -52,7 +52,7 @@ export function buildMarket({
   adjustment = 'none',
 }: MarketSketch): MarketData {
   const identifiers = Object.keys(close).toSorted(compareText);
-  const panel = (values: Readonly<Record<string, readonly (number | null)[]>>): Float64Array =>
+  const createPanel = (values: Readonly<Record<string, readonly (number | null)[]>>): Float64Array =>
     Float64Array.from(dates.flatMap((_, t) => identifiers.map((name) => values[name]?.[t] ?? Number.NaN)));
   const columns = [...new Set(Object.values(reference).flatMap((row) => Object.keys(row)))];
   return {
@@ -62,8 +62,8 @@ export function buildMarket({
     identifiers,
     dates: Int32Array.from(dates, parseValidDay),
     fields: new Map([
-      ['CLOSE', panel(close)],
-      ...Object.entries(fields).map(([name, values]) => [name, panel(values)] as const),
+      ['CLOSE', createPanel(close)],
+      ...Object.entries(fields).map(([name, values]) => [name, createPanel(values)] as const),
     ]),
     reference: {
       columns,

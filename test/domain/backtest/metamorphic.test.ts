@@ -9,7 +9,7 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { createRunMemory } from '#workers/output/run-memory.js';
-import { contentOf, cut as rowsUpTo, opened } from './extend/extended.js';
+import { contentOf, cut as rowsUpTo, openExtended } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
 import { joinBytes } from '#base/memory/made-bytes.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
@@ -57,7 +57,7 @@ function renamed(market: MarketData, rename: (identifier: string) => string): Ma
 }
 
 /** Returns the weights of a book on a date by identifier, without securities that it does not hold. */
-function held({ sm, columns, weights }: Book, at: number): [string, number][] {
+function listHeldWeights({ sm, columns, weights }: Book, at: number): [string, number][] {
   return [...columns].flatMap((column, slot): [string, number][] => {
     const weight = weights[at * columns.length + slot]!;
     return weight !== 0 ? [[sm.identifiers[column]!, weight]] : [];
@@ -67,17 +67,17 @@ function held({ sm, columns, weights }: Book, at: number): [string, number][] {
 /** Returns the exact values of a run that are known by a date: levels, weights, divisor, compositions. */
 function knownBy(run: Run, day: number) {
   const { index, portfolio, rebalances } = run;
-  const within = (book: Book): number =>
+  const countSessions = (book: Book): number =>
     book.sm.sessions.subarray(book.from, book.from + book.length).filter((session) => session <= day).length;
-  const count = within(index.book);
-  const traded = within(portfolio);
+  const count = countSessions(index.book);
+  const traded = countSessions(portfolio);
   return {
     index: [...index.book.value.subarray(0, count)],
     divisor: [...index.book.divisor.subarray(0, count)],
-    weights: Array.from({ length: count }, (_, at) => held(index.book, at)),
+    weights: Array.from({ length: count }, (_, at) => listHeldWeights(index.book, at)),
     value: [...portfolio.value.subarray(0, traded)],
     cash: [...portfolio.cash.subarray(0, traded)],
-    portfolio: Array.from({ length: traded }, (_, at) => held(portfolio, at)),
+    portfolio: Array.from({ length: traded }, (_, at) => listHeldWeights(portfolio, at)),
     rebalances: rebalances
       .filter(({ session }) => run.portfolio.sm.sessions[session]! <= day)
       .map(({ date, columns, weights, uncapped, announced }) => ({
@@ -143,7 +143,7 @@ describe('on random markets', () => {
     );
   });
 
-  test('other names in the same order, and the same request again, give the same bits', () => {
+  test('other securities in the same order, and the same request again, give the same bits', () => {
     fc.assert(
       fc.property(randomMarket, randomDocument, randomSignedRequest, ({ market }, document, request) => {
         const first = tryRun(market, document, request);
@@ -180,7 +180,8 @@ describe('on random markets', () => {
         const options = { contentHash: 's', inPlace: true, apartBytesMin: is ? 0 : Infinity };
         const { columns, prices } = runToFiles(around, options);
         if (columns.buffer === around.portfolio.weights.buffer) placed++;
-        if (prices) expect(contentOf(opened(columns, [joinBytes(prices)]))).toEqual(contentOf(opened(expected)));
+        if (prices)
+          expect(contentOf(openExtended(columns, [joinBytes(prices)]))).toEqual(contentOf(openExtended(expected)));
         else expect(blocksOf(columns)).toEqual(blocksOf(expected));
         memory.giveBack();
       }),
@@ -189,7 +190,7 @@ describe('on random markets', () => {
     expect(placed).toBeGreaterThan(0);
   });
 
-  test('the order of the names in the store changes levels by rounding at most', () => {
+  test('the order of the securities in the store changes levels by rounding at most', () => {
     fc.assert(
       fc.property(randomMarket, randomDocument, ({ market }, document) => {
         const reversed = (identifier: string) =>

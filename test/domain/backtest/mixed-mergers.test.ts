@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { attributionView } from '#views/attribution-view.js';
-import { close, flat, levels, simulate, weightsOf } from './event-case.js';
+import { close, repeatPrice, listLevels, simulate, weightsOf } from './event-case.js';
 import { eventsOf } from './exported-events.js';
 import { columnsOf } from './shorts-case.js';
 import { simulateSigned } from './signed-case.js';
@@ -8,12 +8,12 @@ import { portfolioTransactionsOf } from './transactions.js';
 
 /** Half a share of B at 150 and 25 in cash for a share of A at 100; A is a third of the index. */
 const MERGER = { name: 'A', type: 'MERGER', value: 0.5, cash: 25, ex: '2024-03-06', related: 'B' } as const;
-const CLOSES = { A: [100, 100, null, null, null, null], B: flat(150), C: flat(100) };
+const CLOSES = { A: [100, 100, null, null, null, null], B: repeatPrice(150), C: repeatPrice(100) };
 
 describe('a merger into shares and cash', () => {
   test('is worth both: the shares stay, the cash is spread over all that is held', () => {
     const run = simulate({ close: CLOSES, actions: [MERGER] });
-    close(levels(run), flat(100));
+    close(listLevels(run), repeatPrice(100));
     // Out of 100: B holds 33.33 + 25, C 33.33; 8.33 in cash buys both in proportion, and the divisor is reduced by the
     // costs.
     expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(7 / 11, 12), C: expect.closeTo(4 / 11, 12) });
@@ -41,7 +41,7 @@ describe('a merger into shares and cash', () => {
   test('is a contribution of the security, and one exit among the events that moves the divisor', () => {
     const run = simulate({ close: { ...CLOSES, B: [150, 150, 180, 180, 180, 180] }, actions: [MERGER], costBps: 20 });
     // Of three thirds A is worth 90 in shares and 25 in cash for 100, and B 180 for 150.
-    close(levels(run), [100, 100, 335 / 3, 335 / 3, 335 / 3, 335 / 3]);
+    close(listLevels(run), [100, 100, 335 / 3, 335 / 3, 335 / 3, 335 / 3]);
     const columns = columnsOf(run);
     const { contributions, reconciles } = attributionView(columns, { start: null, end: null });
     expect(reconciles).toBe(true);
@@ -64,13 +64,13 @@ describe('a merger into shares and cash', () => {
       actions: [MERGER],
       rebalance: { frequency: 'custom', dates: ['2024-03-06'] },
     });
-    close(levels(run), flat(100));
+    close(listLevels(run), repeatPrice(100));
     expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) });
   });
 
   test('of a short position is owed: shares of the other security short, and cash', () => {
     const run = simulateSigned({
-      close: { A: flat(100), B: [50, 50, 50, null, null, null], C: flat(100) },
+      close: { A: repeatPrice(100), B: [50, 50, 50, null, null, null], C: repeatPrice(100) },
       actions: [{ name: 'B', type: 'MERGER', value: 0.3, cash: 25, ex: '2024-03-06', related: 'C' }],
       weights: { A: 1.5, B: -0.5 },
     });
@@ -85,14 +85,14 @@ describe('a merger into shares and cash', () => {
 
   test('without a price of the other security leaves at the last close', () => {
     const run = simulate({ close: CLOSES, actions: [{ ...MERGER, related: 'ABSENT' }] });
-    close(levels(run), flat(100));
+    close(listLevels(run), repeatPrice(100));
     expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) });
   });
 });
 
 describe('endings of one security on one day', () => {
   const endedBy = (...actions: Parameters<typeof simulate>[0]['actions'] & object) =>
-    levels(simulate({ close: CLOSES, actions })).at(-1)!;
+    listLevels(simulate({ close: CLOSES, actions })).at(-1)!;
   const ending = { name: 'A', ex: '2024-03-06' };
 
   test('are applied in the order of their consideration', () => {

@@ -10,7 +10,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { zeroPanel } from '#market/panels/panels.js';
 import { joinBytes } from '#base/memory/made-bytes.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
-import { market } from '../../workers/bits-market.js';
+import { createMarket } from '../../workers/bits-market.js';
 import { plainDecider } from './test-deciders.js';
 
 const folderFor = temporaryFolders();
@@ -25,8 +25,8 @@ const document = IndexDocument.parse({
 });
 
 /** Returns the stored files of a run on a market whose panel is stored according to the limit. */
-function files(): readonly [columns: Uint8Array, prices: Uint8Array] {
-  const result = market(120, 500);
+function createFiles(): readonly [columns: Uint8Array, prices: Uint8Array] {
+  const result = createMarket(120, 500);
   const close = zeroPanel(120 * 500);
   close.set(result.fields.get('CLOSE')!);
   const run = runBacktest({
@@ -48,11 +48,11 @@ function files(): readonly [columns: Uint8Array, prices: Uint8Array] {
 
 test('a run on paged panels has the bits of one in memory', async ({ skip }) => {
   const usual = findMemoryLimit();
-  const inMemory = files();
+  const inMemory = createFiles();
   try {
     limitMemory({ panelBytes: 100_000, folder: await folderFor() });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
-    const paged = files();
+    const paged = createFiles();
     expect([countHeldBytes(1000), countHeldBytes(3_200_000)]).toEqual([1000, 100_000]);
     expect(readFileSync('/proc/self/maps', 'utf8')).toContain(findMemoryLimit().folder);
     expect(paged.map((bytes, i) => Buffer.compare(bytes, inMemory[i]!))).toEqual([0, 0]);

@@ -6,7 +6,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { Adjustment, ReturnVariant } from '#domain/market/market-data.js';
 import { indexLevels } from '#views/levels-view.js';
-import { cut, extend, opened } from './extend/extended.js';
+import { cut, extend, openExtended } from './extend/extended.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { run } from './random-run.js';
 import { runOverviewJson } from './run-texts.js';
@@ -42,7 +42,7 @@ describe('on prices that include dividends', () => {
     const result = runOf('total', dividends, [DIVIDEND]);
     expect([result.variants.price, result.variants.net]).toEqual([null, null]);
     result.variants.total!.level.forEach((level, t) => expect(level).toBeCloseTo(HELD[t]!, 10));
-    const columns = opened(runToColumns(result, { contentHash: 's' }));
+    const columns = openExtended(runToColumns(result, { contentHash: 's' }));
     expect(indexLevels(columns, { variant: null, start: null, end: null })).toMatchObject({
       variant: 'total',
       levels: result.index.book.value,
@@ -104,12 +104,15 @@ describe('on prices without dividends', () => {
     const first = run(before, document);
     const paid = marketOf('none', [{ ...DIVIDEND, ex: '2024-03-07' }]);
     const grown = extend(first.plan, paid, {
-      columns: opened(runToColumns(first, { contentHash: 's' })),
+      columns: openExtended(runToColumns(first, { contentHash: 's' })),
       checkpoint: createCheckpoint(first),
     });
     if (typeof grown === 'string') throw new Error(grown);
     expect(codesOf(first)).toEqual(['NO_DIVIDENDS']);
-    const { findings } = summariseRun(opened(grown.columns, [runToColumns(first, { contentHash: 's' })]), first.plan);
+    const { findings } = summariseRun(
+      openExtended(grown.columns, [runToColumns(first, { contentHash: 's' })]),
+      first.plan,
+    );
     expect(findings).toEqual(run(paid, document).findings);
     expect(codesOf({ findings })).toEqual([]);
   });

@@ -12,7 +12,7 @@ import { portfolioTransactionsOf } from './transactions.js';
 import { buildMarket, weekdayCalendars } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { columnsOf } from './shorts-case.js';
-import { definitionOf, WEEK, simulate, STAMP, weightsOf, close, flat } from './event-case.js';
+import { definitionOf, WEEK, simulate, STAMP, weightsOf, close, repeatPrice } from './event-case.js';
 import { runOverviewJson, runResultJson } from './run-texts.js';
 
 const EMPTY = { runId: 'X', benchmark: null, sharesOf: () => null, risk: null, activeRisk: null };
@@ -197,7 +197,7 @@ describe('a target without a bar on the day of the rebalance', () => {
 
 describe('a portfolio', () => {
   test('pays for its first purchase out of its capital, before the level begins', () => {
-    const run = simulate({ close: { A: flat(100) }, costBps: 50 });
+    const run = simulate({ close: { A: repeatPrice(100) }, costBps: 50 });
     close([run.portfolio.value[0]! / 1e6, run.totalCosts / 1e6], [1 / 1.005, 0.005 / 1.005]);
     expect([run.level[0], run.metrics.total_return]).toEqual([100, 0]);
   });
@@ -234,7 +234,7 @@ describe('a portfolio', () => {
   });
 
   test('that starts later starts with what the index holds', () => {
-    const run = simulate({ close: { A: [100, 200, 300, 300, 300, 300], B: flat(100) }, start: '2024-03-06' });
+    const run = simulate({ close: { A: [100, 200, 300, 300, 300, 300], B: repeatPrice(100) }, start: '2024-03-06' });
     expect(run.days).toHaveLength(4);
     const first = [...run.portfolio.weights.subarray(0, 2)];
     close(first, [0.75, 0.25]);
@@ -244,7 +244,7 @@ describe('a portfolio', () => {
 
 describe('a portfolio that starts while its index waits for a spun-off name', () => {
   const KID = [null, null, null, null, 20, 24];
-  const prices = { A: [100, 100, 90, 90, 90, 90], B: flat(50), KID };
+  const prices = { A: [100, 100, 90, 90, 90, 90], B: repeatPrice(50), KID };
   const spinOff = { name: 'A', type: 'SPIN_OFF', value: 0.5, ex: '2024-03-06', related: 'KID' } as const;
 
   test('is owed it as the index is: their levels are one', () => {
@@ -291,7 +291,7 @@ describe('a portfolio that starts while its index waits for a spun-off name', ()
 });
 
 describe('ranges', () => {
-  const sketch = { close: { A: flat(100) } };
+  const sketch = { close: { A: repeatPrice(100) } };
 
   test.each([
     ['after the store', '2024-04-01', 'NO_DATA_IN_RANGE'],

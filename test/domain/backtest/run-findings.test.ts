@@ -8,7 +8,7 @@ import { buildMarket } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { CALENDARS, WEEK } from './signed-case.js';
 
-describe('a name that lacks its weight at one rebalance after the other', () => {
+describe('a security that lacks its weight at one rebalance after the other', () => {
   const document = IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -43,7 +43,7 @@ describe('a name that lacks its weight at one rebalance after the other', () => 
 });
 
 describe('findings of a run', () => {
-  const finding = (code: Finding['code'], date: string, message = `On ${date} it lacked.`): Finding => ({
+  const createFinding = (code: Finding['code'], date: string, message = `On ${date} it lacked.`): Finding => ({
     severity: 'warning',
     code,
     message,
@@ -58,19 +58,19 @@ describe('findings of a run', () => {
     );
 
   test('of rebalances that were held stay apart, as each has its own reason', () => {
-    const held = [finding('REBALANCE_HELD', '2024-02-05'), finding('REBALANCE_HELD', '2024-03-05')];
+    const held = [createFinding('REBALANCE_HELD', '2024-02-05'), createFinding('REBALANCE_HELD', '2024-03-05')];
     expect(report(held)).toEqual(held);
   });
 
   test('of one code and different places stay apart', () => {
-    const one = finding('NO_WEIGHT_DATA', '2024-02-05');
+    const one = createFinding('NO_WEIGHT_DATA', '2024-02-05');
     const other = { ...one, path: 'derivation.constraints[0]' };
     expect(report([one, other])).toEqual([one, other]);
   });
 
   test('of indices beneath an overlay, one after the other, span the first to the last of all', () => {
     const dates = ['2024-01-05', '2024-03-05', '2024-04-05', '2024-02-05', '2024-03-20'];
-    const [only, ...rest] = report(dates.map((date) => finding('NO_WEIGHT_DATA', date)));
+    const [only, ...rest] = report(dates.map((date) => createFinding('NO_WEIGHT_DATA', date)));
     expect(rest).toEqual([]);
     expect(only).toMatchObject({ count: 4, first_date: '2024-02-05', last_date: '2024-04-05' });
   });

@@ -3,7 +3,7 @@ import { assertAboveZero, assertSeriesBenchmark } from '#domain/books/series-ben
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 
-const series = (currency: string | null, closes: readonly number[]): PriceSeries => ({
+const createSeries = (currency: string | null, closes: readonly number[]): PriceSeries => ({
   identifier: 'E',
   name: null,
   currency,
@@ -15,7 +15,7 @@ const series = (currency: string | null, closes: readonly number[]): PriceSeries
  * Returns the refusal for a store from day 101 to day 104 with these exchange rates, requested from day 102 on; day 103
  * is not a session.
  */
-function refused(benchmark: PriceSeries, pairs: readonly string[] = []): unknown {
+function catchRefusal(benchmark: PriceSeries, pairs: readonly string[] = []): unknown {
   const market = {
     identifiers: ['A', ...pairs],
     dates: Int32Array.of(101, 102, 103, 104),
@@ -31,21 +31,21 @@ function refused(benchmark: PriceSeries, pairs: readonly string[] = []): unknown
 }
 
 test('a series in a currency without any rate is refused, and one with a rate, crossed or inverse, is not', () => {
-  expect(refused(series('EUR', [1, 1, 1, 1, 1]))).toBe('FX_MISSING');
-  expect(refused(series('EUR', [1, 1, 1, 1, 1]), ['EURUSD'])).toBeUndefined();
-  expect(refused(series('EUR', [1, 1, 1, 1, 1]), ['USDEUR'])).toBeUndefined();
-  expect(refused(series('SEK', [1, 1, 1, 1, 1]), ['SEKEUR', 'EURUSD'])).toBeUndefined();
-  expect(refused(series(null, [1, 1, 1, 1, 1]))).toBeUndefined();
+  expect(catchRefusal(createSeries('EUR', [1, 1, 1, 1, 1]))).toBe('FX_MISSING');
+  expect(catchRefusal(createSeries('EUR', [1, 1, 1, 1, 1]), ['EURUSD'])).toBeUndefined();
+  expect(catchRefusal(createSeries('EUR', [1, 1, 1, 1, 1]), ['USDEUR'])).toBeUndefined();
+  expect(catchRefusal(createSeries('SEK', [1, 1, 1, 1, 1]), ['SEKEUR', 'EURUSD'])).toBeUndefined();
+  expect(catchRefusal(createSeries(null, [1, 1, 1, 1, 1]))).toBeUndefined();
 });
 
 test('a value of 0 or less is refused on a session of the range alone', () => {
-  expect(refused(series('USD', [1, 1, 0, 1, 1]))).toBe('NUMERIC_FAILURE');
-  expect(refused(series('USD', [1, 1, 1, 1, -2]))).toBe('NUMERIC_FAILURE');
-  expect(refused(series('USD', [0, 0, 1, -1, 1, 0]))).toBeUndefined();
+  expect(catchRefusal(createSeries('USD', [1, 1, 0, 1, 1]))).toBe('NUMERIC_FAILURE');
+  expect(catchRefusal(createSeries('USD', [1, 1, 1, 1, -2]))).toBe('NUMERIC_FAILURE');
+  expect(catchRefusal(createSeries('USD', [0, 0, 1, -1, 1, 0]))).toBeUndefined();
 });
 
 test('its refusal has series, value and day: the first that is one of a session within the range', () => {
-  const rate = series(null, [-1, 1, 0, -0.5, 1]);
+  const rate = createSeries(null, [-1, 1, 0, -0.5, 1]);
   const calendar = { isSession: (day: number) => day !== 102 };
   expect(() => assertAboveZero(rate, calendar, { start: 101, end: 104 })).toThrow(
     'The benchmark E is -0.5 on 1970-04-14; a benchmark level must be greater than 0.',

@@ -6,9 +6,9 @@ import { eventsOf } from './exported-events.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { close, columnsOf } from './shorts-case.js';
-import { CALENDARS, holding, WEEK } from './signed-case.js';
+import { CALENDARS, createHolding, WEEK } from './signed-case.js';
 
-const createDecider = holding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
+const createDecider = createHolding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 
 /** Returns the securities that leave according to the exported events, if C or B ends on the fourth day. */
 function exitsOf(gone: 'B' | 'C', action: Omit<ActionSketch, 'name' | 'ex'>, more: Record<string, number[]> = {}) {
@@ -34,11 +34,11 @@ test.each([
   ['is merged into a name held long', { type: 'MERGER', value: 0.1, related: 'A' }],
   ['is delisted', { type: 'DELISTING', value: 12 }],
   ['is acquired', { type: 'ACQUISITION', value: 11 }],
-] as const)('the events name a short position that %s, and nobody else', (_how, action) => {
+] as const)('the events list a short position that %s, and no other security', (_how, action) => {
   expect(exitsOf('C', action)).toEqual([[WEEK[3], 'C', 'exit']]);
 });
 
-test('and a long one merged into a name held short', () => {
+test('and a long one merged into a security held short', () => {
   expect(exitsOf('B', { type: 'MERGER', value: 5, related: 'C' })).toEqual([[WEEK[3], 'B', 'exit']]);
 });
 
@@ -64,7 +64,7 @@ test('a short position is sold to replace one that left and covered by an earlie
       pipeline: { treatment: { stale_targets: 'defer' }, weighting: { type: 'EqualWeight' } },
     }),
     {
-      createDecider: holding((session) =>
+      createDecider: createHolding((session) =>
         session < 2 ? { A: 1.3, B: -0.1, C: -0.2 } : { A: 1.12, B: -0.02, C: -0.2 },
       ),
       transaction_cost_bps: 250,

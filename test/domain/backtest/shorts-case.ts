@@ -30,5 +30,5 @@ export function closeTo(actual: Weights, expected: Weights): void {
   close(Object.values(actual), Object.values(expected), 12);
 }
 
-export const levels = (run: Run): number[] => [...run.index.book.value];
-export const flat = (price: number): number[] => WEEK.map(() => price);
+export const listLevels = (run: Run): number[] => [...run.index.book.value];
+export const repeatPrice = (price: number): number[] => WEEK.map(() => price);

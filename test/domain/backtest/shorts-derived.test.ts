@@ -18,7 +18,7 @@ describe('a derived index with a short position', () => {
     rebalance: { frequency: 'weekly' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const derived = (constraints: { type: string; params: Record<string, unknown> }[]) =>
+  const deriveIndex = (constraints: { type: string; params: Record<string, unknown> }[]) =>
     IndexDocument.parse({
       ...parent,
       id: 'D',
@@ -31,8 +31,8 @@ describe('a derived index with a short position', () => {
         constraints: constraints.map((row, i) => ({ id: `r${i}`, ...row })),
       },
     });
-  const run = (rows: Parameters<typeof derived>[0]) =>
-    runOn(CALENDARS, buildMarket({ dates: WEEK, close }), derived(rows), {
+  const run = (rows: Parameters<typeof deriveIndex>[0]) =>
+    runOn(CALENDARS, buildMarket({ dates: WEEK, close }), deriveIndex(rows), {
       documents: { P: parent },
       createDecider: indexDecider,
     });
@@ -68,7 +68,7 @@ describe('a derived index with a short position', () => {
   });
 });
 
-describe('an index that is made from one with a short position', () => {
+describe('an index derived from one with a short position', () => {
   const prices = { A: [100, 110, 121, 121, 121, 121], B: [50, 50, 50, 55, 55, 55], X: [20, 22, 22, 22, 11, 11] };
   const common = { calendar: 'MAIN', base_date: WEEK[0], rebalance: { frequency: 'none' } };
   const parent = IndexDocument.parse({
@@ -104,7 +104,7 @@ describe('an index that is made from one with a short position', () => {
     expect(reconcileView(columnsOf(found), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   });
 
-  test('by its universe has the short names to choose from', () => {
+  test('by its universe has the short securities to choose from', () => {
     const child = IndexDocument.parse({
       ...common,
       id: 'C',

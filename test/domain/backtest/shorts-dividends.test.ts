@@ -8,13 +8,13 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
-import { cut, extend, filesAfter, opened } from './extend/extended.js';
+import { cut, extend, filesAfter, openExtended } from './extend/extended.js';
 import { eventsOf } from './exported-events.js';
 import { buildMarket } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { columnsOf } from './shorts-case.js';
 import { CONSTITUENT } from './event-case.js';
-import { CALENDARS, holding, WEEK, type Treatment } from './signed-case.js';
+import { CALENDARS, createHolding, WEEK, type Treatment } from './signed-case.js';
 
 const MARKET = buildMarket({
   dates: WEEK,
@@ -39,18 +39,18 @@ function runTo(rows: number, treatment: Treatment): Run {
   return runOn(CALENDARS, cut(MARKET, rows), document, { createDecider });
 }
 
-const createDecider = holding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
+const createDecider = createHolding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 
 /** Return of a unit of C from its first to its last close; the special dividend is reinvested in every variant. */
-const held = (paid: number): number =>
+const computeUnitReturn = (paid: number): number =>
   ((11 + 0.25 * paid) / 10) * (10 / 11) * ((9 + 0.75 + 0.5 * paid) / 10) * (10 / 9);
 
 describe.each([
-  ['price', { dividends: 'price' }, held(0)],
-  ['total', { dividends: 'total' }, held(1)],
-  ['net, nothing withheld', { dividends: 'net' }, held(1)],
-  ['net, a part withheld', { dividends: 'net', withholding_tax: 0.25 }, held(1)],
-  ['net, everything withheld', { dividends: 'net', withholding_tax: 1 }, held(1)],
+  ['price', { dividends: 'price' }, computeUnitReturn(0)],
+  ['total', { dividends: 'total' }, computeUnitReturn(1)],
+  ['net, nothing withheld', { dividends: 'net' }, computeUnitReturn(1)],
+  ['net, a part withheld', { dividends: 'net', withholding_tax: 0.25 }, computeUnitReturn(1)],
+  ['net, everything withheld', { dividends: 'net', withholding_tax: 1 }, computeUnitReturn(1)],
 ] as [string, Treatment, number][])('a short position pays dividends whole: %s', (_name, treatment, growth) => {
   const run = runTo(WEEK.length, treatment);
   const columns = columnsOf(run);
@@ -91,12 +91,12 @@ describe.each([
       const gone = extend(
         before.plan,
         MARKET,
-        { columns: opened(stored), checkpoint: createCheckpoint(before) },
+        { columns: openExtended(stored), checkpoint: createCheckpoint(before) },
         { createDecider, calendars: CALENDARS },
       );
       if (typeof gone === 'string') throw new Error(gone);
       const files = filesAfter([stored], gone);
-      const extended = opened(files.at(-1)!, files);
+      const extended = openExtended(files.at(-1)!, files);
       expect(findFirstDifference(extended, columns)).toBeNull();
       expect(extended.has('shortCash')).toBe(columns.has('shortCash'));
       if (columns.has('shortCash')) expect(extended.f64('shortCash')).toEqual(columns.f64('shortCash'));

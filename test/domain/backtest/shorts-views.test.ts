@@ -5,7 +5,7 @@ import { attributionView } from '#views/attribution-view.js';
 import { groupsView } from '#views/groups-view.js';
 import { readHeldWeights, weightsView } from '#views/weights-view.js';
 import { simulateSigned, WEEK } from './signed-case.js';
-import { heldOn, columnsOf, flat } from './shorts-case.js';
+import { heldOn, columnsOf, repeatPrice } from './shorts-case.js';
 import { runOverviewJson } from './run-texts.js';
 
 describe('views of a run with a short position', () => {
@@ -17,15 +17,15 @@ describe('views of a run with a short position', () => {
   const columns = columnsOf(run);
 
   test('the overview has the exposures of the last rebalance, and a long run has none', () => {
-    const overview = (found: Run) =>
+    const listOverview = (found: Run) =>
       JSON.parse(new TextDecoder().decode(runOverviewJson(found))) as Record<string, unknown>;
-    expect(overview(run)['exposure']).toEqual({
+    expect(listOverview(run)['exposure']).toEqual({
       long: expect.closeTo(1.2, 12),
       short: -0.3,
       gross: expect.closeTo(1.5, 12),
       net: expect.closeTo(0.9, 12),
     });
-    expect(overview(run)['concentration']).toMatchObject({
+    expect(listOverview(run)['concentration']).toMatchObject({
       constituents: 2,
       gross_constituents: 3,
       largest: 0.8,
@@ -34,7 +34,9 @@ describe('views of a run with a short position', () => {
       effective_assets: expect.closeTo(1 / 0.89, 12),
       gross_effective_assets: expect.closeTo(2.25 / 0.89, 12),
     });
-    expect(overview(simulateSigned({ close: { A: flat(100) }, weights: { A: 1 } }))).not.toHaveProperty('exposure');
+    expect(listOverview(simulateSigned({ close: { A: repeatPrice(100) }, weights: { A: 1 } }))).not.toHaveProperty(
+      'exposure',
+    );
   });
 
   test('weights have its row, last, with what it moved', () => {

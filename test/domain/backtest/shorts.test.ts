@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { CONSTITUENT } from './event-case.js';
-import { type Treatment, type Weights, holding, simulateSigned } from './signed-case.js';
+import { type Treatment, type Weights, createHolding, simulateSigned } from './signed-case.js';
 import { portfolioTransactionsOf } from './transactions.js';
-import { heldOn, columnsOf, close, closeTo, levels, flat } from './shorts-case.js';
+import { heldOn, columnsOf, close, closeTo, listLevels, repeatPrice } from './shorts-case.js';
 
 describe('a short position', () => {
   test('loses what its name gains, and drifts with it', () => {
@@ -11,15 +11,15 @@ describe('a short position', () => {
       close: { A: [100, 100, 110, 110, 110, 110], B: [50, 60, 60, 60, 60, 60] },
       weights: { A: 1.4, B: -0.4 },
     });
-    close(levels(run), [100, 92, 106, 106, 106, 106]);
+    close(listLevels(run), [100, 92, 106, 106, 106, 106]);
     closeTo(heldOn(run.index.book, 1), { A: 1.4 / 0.92, B: -0.48 / 0.92 });
   });
 
   test('pays dividends whole: nothing is withheld from what it pays', () => {
     const paying = (weights: Weights, treatment: Treatment) =>
-      levels(
+      listLevels(
         simulateSigned({
-          close: { A: flat(100), B: flat(50) },
+          close: { A: repeatPrice(100), B: repeatPrice(50) },
           actions: [
             { name: 'A', type: 'DIVIDEND', value: 10, ex: '2024-03-06' },
             { name: 'B', type: 'DIVIDEND', value: 5, ex: '2024-03-06' },
@@ -36,7 +36,7 @@ describe('a short position', () => {
 
   test('pays special dividends, splits and changes currency as a long one does', () => {
     const run = simulateSigned({
-      close: { A: flat(100), B: [50, 50, 26, 26, 26, 26], EURUSD: [1, 1, 1, 1.1, 1.1, 1.1] },
+      close: { A: repeatPrice(100), B: [50, 50, 26, 26, 26, 26], EURUSD: [1, 1, 1, 1.1, 1.1, 1.1] },
       reference: { B: { CURRENCY: 'EUR' } },
       actions: [
         { name: 'B', type: 'SPLIT', value: 2, ex: '2024-03-06' },
@@ -47,37 +47,37 @@ describe('a short position', () => {
     });
     const short = [20, 20, 20.8, 22.88, 22.88, 22.88 * (27.5 / 26)];
     close(
-      levels(run),
+      listLevels(run),
       short.map((money) => 120 - money),
     );
     expect(run.index.book.divisor[5]).toBeCloseTo(1 + (short[5]! * (1.5 / 27.5)) / (120 - short[5]!), 12);
   });
 
-  test('owes the child of a spin-off, and becomes one in the other name of a merger', () => {
+  test('owes the child of a spin-off, and becomes one in the other security of a merger', () => {
     const spun = simulateSigned({
-      close: { A: flat(100), B: [50, 50, 40, 40, 40, 40], KID: [null, null, 20, 25, 25, 25] },
+      close: { A: repeatPrice(100), B: [50, 50, 40, 40, 40, 40], KID: [null, null, 20, 25, 25, 25] },
       actions: [{ name: 'B', type: 'SPIN_OFF', value: 0.5, ex: '2024-03-06', related: 'KID' }],
       weights: { A: 1.5, B: -0.5 },
     });
-    close(levels(spun), [100, 100, 100, 97.5, 97.5, 97.5]);
+    close(listLevels(spun), [100, 100, 100, 97.5, 97.5, 97.5]);
     closeTo(heldOn(spun.index.book, 2), { A: 1.5, B: -0.4, KID: -0.1 });
     const merged = simulateSigned({
-      close: { A: flat(100), B: [50, 50, 55, null, null, null] },
+      close: { A: repeatPrice(100), B: [50, 50, 55, null, null, null] },
       actions: [{ name: 'B', type: 'MERGER', value: 0.6, ex: '2024-03-06', related: 'A' }],
       weights: { A: 1.5, B: -0.5 },
     });
     // A short B becomes 0.6 A at 100: 60 for 50.
-    close(levels(merged), [100, 100, 90, 90, 90, 90]);
+    close(listLevels(merged), [100, 100, 90, 90, 90, 90]);
     closeTo(heldOn(merged.index.book, 2), { A: 1 });
   });
 
   test('is a sale at the first purchase and a purchase when it is covered, both of positive notional', () => {
     const run = simulateSigned({
-      close: { A: flat(100), B: [50, 50, 50, 50, 50, 50] },
+      close: { A: repeatPrice(100), B: [50, 50, 50, 50, 50, 50] },
       weights: { A: 1.5, B: -0.5 },
       request: {
         transaction_cost_bps: 100,
-        createDecider: holding((session) => (session === 0 ? { A: 1.5, B: -0.5 } : { A: 1 })),
+        createDecider: createHolding((session) => (session === 0 ? { A: 1.5, B: -0.5 } : { A: 1 })),
       },
       rebalance: { frequency: 'custom', dates: ['2024-03-06'] },
     });
@@ -99,30 +99,36 @@ describe('a short position', () => {
   });
 });
 
-describe('a name that leaves a book with short positions', () => {
+describe('a security that leaves a book with short positions', () => {
   const runWithout = (name: string, weights: Weights, value = 0, costBps = 0) =>
     simulateSigned({
-      close: { A: flat(100), B: flat(50), C: flat(10), D: flat(20), [name]: [100, 100, null, null, null, null] },
+      close: {
+        A: repeatPrice(100),
+        B: repeatPrice(50),
+        C: repeatPrice(10),
+        D: repeatPrice(20),
+        [name]: [100, 100, null, null, null, null],
+      },
       actions: [{ name, type: 'DELISTING', value, ex: '2024-03-07' }],
       weights,
       request: { transaction_cost_bps: costBps },
     });
 
-  test('long, leaves its weight to the long names: long, short and net exposure stay', () => {
+  test('long, leaves its weight to the long securities: long, short and net exposure stay', () => {
     const run = runWithout('A', { A: 0.4, B: 0.6, C: 0.3, D: -0.3 });
     closeTo(heldOn(run.index.book, 3), { B: 0.6 + 0.4 * (0.6 / 0.9), C: 0.3 + 0.4 * (0.3 / 0.9), D: -0.3 });
     expect([...run.index.book.cash]).toEqual([0, 0, 0, 0, 0, 0]);
     expect([...run.index.book.divisor]).toEqual([1, 1, 1, 1, 1, 1]);
   });
 
-  test('short, is covered at its price, which the other short names pay for', () => {
+  test('short, is covered at its price, which the other short securities pay for', () => {
     const run = runWithout('C', { A: 0.8, B: 0.7, C: -0.2, D: -0.3 }, 120);
     // Covered at 120 for 100: a loss of 0.24 from 1, the portfolio then being worth 0.96.
-    close(levels(run), [100, 100, 100, 96, 96, 96]);
+    close(listLevels(run), [100, 100, 100, 96, 96, 96]);
     closeTo(heldOn(run.index.book, 3), { A: 0.8 / 0.96, B: 0.7 / 0.96, D: -0.54 / 0.96 });
   });
 
-  test('as the last short one is paid from cash, then by selling long names', () => {
+  test('as the last short one is paid from cash, then by selling long securities', () => {
     closeTo(heldOn(runWithout('D', { A: 0.5, B: 0.4, D: -0.2 }).index.book, 3), { A: 0.5, B: 0.4 });
     expect(runWithout('D', { A: 0.5, B: 0.4, D: -0.2 }).index.book.cash[3]).toBeCloseTo(0.1, 12);
     const run = runWithout('D', { A: 0.6, B: 0.6, D: -0.2 });
@@ -154,7 +160,7 @@ describe('a name that leaves a book with short positions', () => {
 
   test('pays its last dividend whole when it was short', () => {
     const run = simulateSigned({
-      close: { A: flat(100), B: [50, 50, null, null, null, null] },
+      close: { A: repeatPrice(100), B: [50, 50, null, null, null, null] },
       actions: [
         { name: 'B', type: 'DELISTING', value: 55, ex: '2024-03-06' },
         { name: 'B', type: 'DIVIDEND', value: 5, ex: '2024-03-06' },
@@ -162,7 +168,7 @@ describe('a name that leaves a book with short positions', () => {
       treatment: { ...CONSTITUENT, dividends: 'net', withholding_tax: 0.5 },
       weights: { A: 1.5, B: -0.5 },
     });
-    close(levels(run), [100, 100, 90, 90, 90, 90]);
+    close(listLevels(run), [100, 100, 90, 90, 90, 90]);
     expect(
       portfolioTransactionsOf(run).find(({ date, asset }) => date === '2024-03-06' && asset === 'B'),
     ).toMatchObject({ side: 'buy', price: 60 });
@@ -172,7 +178,7 @@ describe('a name that leaves a book with short positions', () => {
 describe('short positions that lose more than there was', () => {
   const squeezed = (end: string | null, value = 200) =>
     simulateSigned({
-      close: { A: flat(100), B: [50, 50, 100, value, value, value] },
+      close: { A: repeatPrice(100), B: [50, 50, 100, value, value, value] },
       weights: { A: 1.5, B: -0.5 },
       request: { end },
     });
@@ -189,5 +195,5 @@ describe('short positions that lose more than there was', () => {
     expect(() => squeezed('2024-03-07')).toThrow(expect.objectContaining({ code: 'NUMERIC_FAILURE' }));
   });
 
-  test('are measured up to the day before', () => close(levels(squeezed('2024-03-06')), [100, 100, 50]));
+  test('are measured up to the day before', () => close(listLevels(squeezed('2024-03-06')), [100, 100, 50]));
 });

@@ -12,7 +12,7 @@ export type Weights = Readonly<Record<string, number>>;
 export type Treatment = Partial<NonNullable<Definition['pipeline']>['treatment']>;
 
 /** Returns a decider of the given weights. */
-export function holding(weightsOn: (session: number) => Weights): DeciderFactory {
+export function createHolding(weightsOn: (session: number) => Weights): DeciderFactory {
   return (document, composer) => ({
     decide(session): Decision {
       const sm = composer.market(document.id);
@@ -61,7 +61,7 @@ export function simulateSigned({
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },
   });
   return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, {
-    createDecider: holding(() => weights),
+    createDecider: createHolding(() => weights),
     ...request,
   });
 }

@@ -4,7 +4,7 @@ import type { Book } from '#domain/books/book.js';
 import { formatDay } from '#domain/time/days.js';
 import type { ActionSketch } from './market-builder.js';
 import { CONSTITUENT } from './event-case.js';
-import { holding, simulateSigned } from './signed-case.js';
+import { createHolding, simulateSigned } from './signed-case.js';
 import { slowBook, type SlowDay } from './slow-index.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
@@ -150,7 +150,7 @@ test('on random markets with random signed weights index and portfolio are those
         rebalance: { frequency: 'custom', dates: REBALANCED.slice(1) },
         request: {
           transaction_cost_bps: chosen.costBps,
-          createDecider: holding((session) => targets.get(DATES[session]!)!),
+          createDecider: createHolding((session) => targets.get(DATES[session]!)!),
         },
       });
       expectDays(run.index.book, index);

@@ -64,7 +64,7 @@ export function slowBook(
     const weights = targets.get(dates[t]!);
     leave(t, weights !== undefined);
     if (weights) rebalance(weights);
-    days.push({ value: total(), cash, held: Object.fromEntries(held) });
+    days.push({ value: computeTotal(), cash, held: Object.fromEntries(held) });
   }
   return days;
 
@@ -77,7 +77,7 @@ export function slowBook(
     return priceAt(name, t - 1) / split;
   }
 
-  function total(): number {
+  function computeTotal(): number {
     let sum = cash;
     for (const money of held.values()) sum += money;
     return sum;
@@ -131,7 +131,7 @@ export function slowBook(
 
   /** Finds the remaining value by bisection, where the engine uses Newton's method. */
   function rebalance(weights: Readonly<Record<string, number>>): void {
-    const value = total();
+    const value = computeTotal();
     const names = [...new Set([...held.keys(), ...Object.keys(weights)])];
     const spent = (left: number): number =>
       left +

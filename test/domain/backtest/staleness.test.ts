@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
-import { close, codesOf, flat, levels, simulate, weightsOf, WEEK } from './event-case.js';
+import { close, codesOf, repeatPrice, listLevels, simulate, weightsOf, WEEK } from './event-case.js';
 
 /** A has its last bar on 5 March and leaves at the close of its second session without a bar, 7 March. */
-const CLOSES = { A: [100, 80, null, null, null, null], B: flat(50), C: flat(20) };
+const CLOSES = { A: [100, 80, null, null, null, null], B: repeatPrice(50), C: repeatPrice(20) };
 const treatment = { max_stale_sessions: 2 };
 const on = (date: string, effective_lag = 0) => ({ frequency: 'custom' as const, dates: [date], effective_lag });
 const daysOf = (run: ReturnType<typeof simulate>) =>
@@ -17,7 +17,7 @@ describe('a security leaves at the close of the last session that is waited for'
     ['where it was decided before its price stopped, and takes effect then', on('2024-03-07', 2)],
   ])('%s', (_, rebalance) => {
     const run = simulate({ close: CLOSES, treatment, rebalance });
-    close(levels(run), [100, 280 / 3, 280 / 3, 280 / 3, 280 / 3, 280 / 3]);
+    close(listLevels(run), [100, 280 / 3, 280 / 3, 280 / 3, 280 / 3, 280 / 3]);
     expect(Object.keys(weightsOf(run, 2))).toEqual(['A', 'B', 'C']);
     expect(weightsOf(run, 3)).toEqual(EQUAL);
     expect([daysOf(run), codesOf(run)]).toEqual([['2024-03-07'], ['SILENT_DELISTING']]);

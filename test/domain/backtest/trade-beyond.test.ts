@@ -112,7 +112,7 @@ describe('a trade beyond a tolerance', () => {
     );
   });
 
-  test('one name sold and one bought under a cost of a tenth', () => {
+  test('one security sold and one bought under a cost of a tenth', () => {
     // 0.9 sold to 0.1 V', 0.1 bought to 0.9 V': V' + 0.1 (0.9 - 0.1 V' + 0.9 V' - 0.1) = 1.
     const input = {
       before: Float64Array.of(0.9, 0.1),

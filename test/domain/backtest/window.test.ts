@@ -87,14 +87,14 @@ describe('a range of fewer than two sessions is too short, whatever prices there
 });
 
 describe('what a calendar covers of a range', () => {
-  const coverage = (base_date: string, end: string | null) =>
+  const findCoverage = (base_date: string, end: string | null) =>
     checkRequestedRange({ document: { id: 'X', base_date }, calendar, dates, request: { start: null, end } }).coverage;
   const { from, to } = calendar.coverage;
 
   test('is cut where the range goes beyond it, though the prices end before', () => {
-    expect(coverage('2020-06-01', null)).toBeNull();
-    expect(coverage('2020-06-01', formatDay(to))).toBeNull();
-    expect(coverage('2020-06-01', formatDay(to + 1))).toEqual({
+    expect(findCoverage('2020-06-01', null)).toBeNull();
+    expect(findCoverage('2020-06-01', formatDay(to))).toBeNull();
+    expect(findCoverage('2020-06-01', formatDay(to + 1))).toEqual({
       calendar: 'TEST',
       requestedStart: parseValidDay('2020-06-01'),
       requestedEnd: to + 1,
@@ -103,7 +103,7 @@ describe('what a calendar covers of a range', () => {
       trimmedStart: false,
       trimmedEnd: true,
     });
-    expect(coverage(formatDay(from - 1), null)).toMatchObject({
+    expect(findCoverage(formatDay(from - 1), null)).toMatchObject({
       coveredStart: from,
       trimmedStart: true,
       trimmedEnd: false,
@@ -114,7 +114,7 @@ describe('what a calendar covers of a range', () => {
 describe('a run reports which part of the requested range it omits', () => {
   const friday = parseValidDay('2020-10-30');
   const first = parseValidDay('2020-06-01');
-  const told = (start: string | null, end: string | null, base_date = '2020-06-01') =>
+  const warnOfWindow = (start: string | null, end: string | null, base_date = '2020-06-01') =>
     warnOfCutWindow({ request: { start, end }, document: { base_date }, calendar, first, last: friday }).map(
       ({ code, message }) => `${code}: ${message}`,
     );
@@ -124,7 +124,7 @@ describe('a run reports which part of the requested range it omits', () => {
     ['2020-06-01', '2020-10-30'],
     ['2020-05-30', '2020-11-01'], // a Saturday and a Sunday
   ])('%s to %s is run whole', (start, end) => {
-    expect(told(start, end)).toEqual([]);
+    expect(warnOfWindow(start, end)).toEqual([]);
   });
 
   test.each([
@@ -137,11 +137,13 @@ describe('a run reports which part of the requested range it omits', () => {
       'the base date of the index is 2020-06-01; the prices end on 2020-10-30',
     ],
   ])('%s to %s is not', (start, end, asked, why) => {
-    expect(told(start, end)).toEqual([`WINDOW_CUT: Requested ${asked}; run from 2020-06-01 to 2020-10-30: ${why}.`]);
+    expect(warnOfWindow(start, end)).toEqual([
+      `WINDOW_CUT: Requested ${asked}; run from 2020-06-01 to 2020-10-30: ${why}.`,
+    ]);
   });
 
   test('prices that begin after the base date are the reason where it does not ask for less', () => {
-    expect(told('2020-05-01', null, '2020-01-02')).toEqual([
+    expect(warnOfWindow('2020-05-01', null, '2020-01-02')).toEqual([
       expect.stringContaining('the prices it needs begin on 2020-06-01') as string,
     ]);
   });

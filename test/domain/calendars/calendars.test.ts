@@ -11,7 +11,7 @@ const plain = {
   hours: [{ open: '09:00', close: '17:00' }],
   coverage,
 };
-const entry = (code: string, rules = code) => ({ code, name: code, tz: 'Europe/London', rules, coverage });
+const createEntry = (code: string, rules = code) => ({ code, name: code, tz: 'Europe/London', rules, coverage });
 
 function open(file: Partial<RuleFile> | Record<string, unknown>, others: Record<string, unknown> = {}) {
   const files: Record<string, unknown> = {
@@ -21,7 +21,7 @@ function open(file: Partial<RuleFile> | Record<string, unknown>, others: Record<
   };
   const reads: string[] = [];
   const calendars = createCalendars({
-    index: CalendarIndex.parse([entry('XBBB', 'XAAA'), entry('XAAA')]),
+    index: CalendarIndex.parse([createEntry('XBBB', 'XAAA'), createEntry('XAAA')]),
     read(name) {
       reads.push(name);
       return files[name];
@@ -29,7 +29,7 @@ function open(file: Partial<RuleFile> | Record<string, unknown>, others: Record<
   });
   return { calendars, reads };
 }
-const closures = (file: Record<string, unknown>, from: string, to: string, others = {}) => {
+const listClosures = (file: Record<string, unknown>, from: string, to: string, others = {}) => {
   const calendar = open(file, others).calendars.get('XAAA')!;
   const days: string[] = [];
   for (let day = parseValidDay(from); day <= parseValidDay(to); day++)
@@ -81,20 +81,20 @@ describe('a calendar', () => {
       { name: 'May Day', on: '05-01', years: '2020-2021', except: '2020' },
       { name: 'Friday bridge', on: '08-21', only: 'fri' },
     ];
-    expect(closures({ closed }, '2020-04-30', '2020-05-01')).toEqual([]);
-    expect(closures({ closed }, '2020-08-20', '2020-08-21')).toEqual(['2020-08-21']);
-    expect(closures({ closed }, '2022-05-02', '2022-05-03')).toEqual([]);
+    expect(listClosures({ closed }, '2020-04-30', '2020-05-01')).toEqual([]);
+    expect(listClosures({ closed }, '2020-08-20', '2020-08-21')).toEqual(['2020-08-21']);
+    expect(listClosures({ closed }, '2022-05-02', '2022-05-03')).toEqual([]);
   });
 
   test('closes on the first days of its coverage for a holiday of the year before', () => {
     const closed = [{ name: 'Last day of the year', on: '12-31', observed: 'tue+2' }];
-    expect(closures({ closed }, '2020-01-01', '2020-01-03')).toEqual(['2020-01-02']);
+    expect(listClosures({ closed }, '2020-01-01', '2020-01-03')).toEqual(['2020-01-02']);
   });
 
   test('closes on dates and spans of dates, and trades on named days off', () => {
     const closed = [{ name: 'Storm', dates: { '2020': '03-02..03-04 03-09' } }];
     const open = [{ name: 'Budget', dates: { '2020': '03-07' } }];
-    expect(closures({ closed, open }, '2020-03-02', '2020-03-09')).toEqual([
+    expect(listClosures({ closed, open }, '2020-03-02', '2020-03-09')).toEqual([
       '2020-03-02',
       '2020-03-03',
       '2020-03-04',
@@ -105,7 +105,7 @@ describe('a calendar', () => {
 
   test('changes its week on a date', () => {
     const week = [{ days: 'mon tue wed thu sun' }, { from: '2020-06-01', days: 'mon tue wed thu fri' }];
-    expect(closures({ week }, '2020-05-28', '2020-06-07')).toEqual([
+    expect(listClosures({ week }, '2020-05-28', '2020-06-07')).toEqual([
       '2020-05-29',
       '2020-05-30',
       '2020-06-06',
@@ -115,7 +115,7 @@ describe('a calendar', () => {
 
   test('takes the rules of its families before its own', () => {
     const family = { name: 'Family', closed: [{ name: 'Labour Day', on: '05-01' }] };
-    expect(closures({ extends: ['north'] }, '2020-04-30', '2020-05-01', { 'families/north': family })).toEqual([
+    expect(listClosures({ extends: ['north'] }, '2020-04-30', '2020-05-01', { 'families/north': family })).toEqual([
       '2020-05-01',
     ]);
   });

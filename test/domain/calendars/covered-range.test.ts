@@ -14,15 +14,16 @@ const calendar = {
     to: parseValidDay('2026-12-31'),
   },
 };
-const range = (start: string, end: string) => requireCoveredRange(calendar, parseValidDay(start), parseValidDay(end));
+const createRange = (start: string, end: string) =>
+  requireCoveredRange(calendar, parseValidDay(start), parseValidDay(end));
 
 describe('a range on a calendar', () => {
   test('is whole inside the coverage and says nothing then', () => {
-    expect(createCoveragePayload(range('2019-01-01', '2026-12-31'))).toBeNull();
+    expect(createCoveragePayload(createRange('2019-01-01', '2026-12-31'))).toBeNull();
   });
 
   test('is trimmed at the ends that the calendar cannot speak for', () => {
-    expect(createCoveragePayload(range('2015-06-01', '2020-12-31'))).toEqual({
+    expect(createCoveragePayload(createRange('2015-06-01', '2020-12-31'))).toEqual({
       calendar: 'XTAE',
       requested_start: '2015-06-01',
       requested_end: '2020-12-31',
@@ -31,12 +32,12 @@ describe('a range on a calendar', () => {
       trimmed_start: true,
       trimmed_end: false,
     });
-    expect(createCoveragePayload(range('2020-01-01', '2030-01-01'))).toMatchObject({
+    expect(createCoveragePayload(createRange('2020-01-01', '2030-01-01'))).toMatchObject({
       covered_end: '2026-12-31',
       trimmed_start: false,
       trimmed_end: true,
     });
-    expect(formatDay(range('1990-01-01', '2050-01-01').end)).toBe('2026-12-31');
+    expect(formatDay(createRange('1990-01-01', '2050-01-01').end)).toBe('2026-12-31');
   });
 
   test('is refused if the calendar covers no part of it', () => {
@@ -45,7 +46,7 @@ describe('a range on a calendar', () => {
       ['2027-01-01', '2028-01-01'],
     ] as const) {
       try {
-        range(start, end);
+        createRange(start, end);
         expect.unreachable();
       } catch (refusal) {
         expect(refusal).toBeInstanceOf(Refusal);

@@ -3,39 +3,39 @@ import { parseDateRule } from '#domain/calendars/date-rule.js';
 import { computeEasterSunday, computeOrthodoxEasterSunday } from '#domain/calendars/easter.js';
 import { formatDay } from '#domain/time/days.js';
 
-const days = (text: string, year: number, feasts = {}) => parseDateRule(text, feasts)(year).map(formatDay);
+const listDays = (text: string, year: number, feasts = {}) => parseDateRule(text, feasts)(year).map(formatDay);
 
 describe('a date rule', () => {
   test('names a day of the year, and 29 February in leap years alone', () => {
-    expect(days('12-25', 2024)).toEqual(['2024-12-25']);
-    expect(days('02-29', 2024)).toEqual(['2024-02-29']);
-    expect(days('02-29', 2023)).toEqual([]);
+    expect(listDays('12-25', 2024)).toEqual(['2024-12-25']);
+    expect(listDays('02-29', 2024)).toEqual(['2024-02-29']);
+    expect(listDays('02-29', 2023)).toEqual([]);
   });
 
   test('names the nth and the last weekday of a month', () => {
-    expect(days('thu#4/11', 2023)).toEqual(['2023-11-23']);
-    expect(days('mon#last/05', 2022)).toEqual(['2022-05-30']);
-    expect(days('mon#5/02', 2024)).toEqual([]);
+    expect(listDays('thu#4/11', 2023)).toEqual(['2023-11-23']);
+    expect(listDays('mon#last/05', 2022)).toEqual(['2022-05-30']);
+    expect(listDays('mon#5/02', 2024)).toEqual([]);
   });
 
   test('names the weekday on or after and on or before a day', () => {
-    expect(days('fri>=06-19', 2024)).toEqual(['2024-06-21']);
-    expect(days('fri>=06-19', 2020)).toEqual(['2020-06-19']);
-    expect(days('mon<=05-24', 2023)).toEqual(['2023-05-22']);
-    expect(days('mon<=05-24', 2027)).toEqual(['2027-05-24']);
+    expect(listDays('fri>=06-19', 2024)).toEqual(['2024-06-21']);
+    expect(listDays('fri>=06-19', 2020)).toEqual(['2020-06-19']);
+    expect(listDays('mon<=05-24', 2023)).toEqual(['2023-05-22']);
+    expect(listDays('mon<=05-24', 2027)).toEqual(['2027-05-24']);
   });
 
   test('counts days from Easter and from any other rule', () => {
-    expect(days('easter-2', 2024)).toEqual(['2024-03-29']);
-    expect(days('orthodox-easter+1', 2024)).toEqual(['2024-05-06']);
-    expect(days('thu#4/11+1', 2023)).toEqual(['2023-11-24']);
-    expect(days('12-31+1', 2023)).toEqual(['2024-01-01']);
+    expect(listDays('easter-2', 2024)).toEqual(['2024-03-29']);
+    expect(listDays('orthodox-easter+1', 2024)).toEqual(['2024-05-06']);
+    expect(listDays('thu#4/11+1', 2023)).toEqual(['2023-11-24']);
+    expect(listDays('12-31+1', 2023)).toEqual(['2024-01-01']);
   });
 
   test('names every day of a table in the year, none in a year without an entry', () => {
     const feasts = { 'eid-al-adha': { '2006': '01-10 12-31' } };
-    expect(days('eid-al-adha+1', 2006, feasts)).toEqual(['2006-01-11', '2007-01-01']);
-    expect(days('eid-al-adha', 2007, feasts)).toEqual([]);
+    expect(listDays('eid-al-adha+1', 2006, feasts)).toEqual(['2006-01-11', '2007-01-01']);
+    expect(listDays('eid-al-adha', 2007, feasts)).toEqual([]);
   });
 
   test('refuses a text that is no rule', () => {

@@ -9,7 +9,7 @@ const market = createGeneratedMarket({ names: 10, sessions: 30, seed: 1 });
 const stored = new Map<string, IndexDocument>();
 const context = { calendars: CALENDARS.list(), indexOf: (id: string) => stored.get(id), market };
 
-const body = (id: string, field: unknown, rest: Record<string, unknown> = {}) => ({
+const createBody = (id: string, field: unknown, rest: Record<string, unknown> = {}) => ({
   id,
   name: id,
   calendar: 'TEST',
@@ -22,14 +22,14 @@ const body = (id: string, field: unknown, rest: Record<string, unknown> = {}) =>
 });
 
 const fieldOf = (document: IndexDocument | undefined): unknown => document?.pipeline?.selection[0]?.params['field'];
-const told = (sent: Record<string, unknown>) =>
+const listFindings = (sent: Record<string, unknown>) =>
   validateIndex(sent, context)
     .findings.filter(({ code }) => code !== 'CURRENCY_ASSUMED')
     .map(({ code, path, position }) => [code, path, position]);
 
 describe('what is stored', () => {
   test('is the tree of a text with its canonical text, and it is a fixed point', () => {
-    const { document } = validateIndex(body('TEXT', '(SCORE)*2+zscore( SCORE,by=SECTOR )'), context);
+    const { document } = validateIndex(createBody('TEXT', '(SCORE)*2+zscore( SCORE,by=SECTOR )'), context);
     const tree = {
       node: 'arithmetic',
       operator: '+',
@@ -49,7 +49,7 @@ describe('what is stored', () => {
     expect(fieldOf(document)).toEqual(tree);
     expect(validateIndex(document as never, context).document).toEqual(document);
     const stale = { ...tree, text: 'something else' };
-    expect(fieldOf(validateIndex(body('TEXT', stale), context).document)).toEqual(tree);
+    expect(fieldOf(validateIndex(createBody('TEXT', stale), context).document)).toEqual(tree);
   });
 
   test.each([
@@ -58,15 +58,17 @@ describe('what is stored', () => {
     ['a name that begins with a digit', '3M_RETURN'],
     ['an object', { name: 'SCORE', lag: 3 }],
   ])('stays %s as it was sent', (_, field) => {
-    expect(fieldOf(validateIndex(body('NAME', field), context).document)).toEqual(field);
+    expect(fieldOf(validateIndex(createBody('NAME', field), context).document)).toEqual(field);
   });
 
   test('a text that is a column of the served store is that column, whatever characters it has', () => {
     const fields = new Map([...market.fields, ['P/E', market.fields.get('SCORE')!]]);
-    const { document } = validateIndex(body('SLASH', 'P/E'), { ...context, market: { ...market, fields } });
+    const { document } = validateIndex(createBody('SLASH', 'P/E'), { ...context, market: { ...market, fields } });
     expect(fieldOf(document)).toBe('P/E');
-    expect(fieldOf(validateIndex(body('SLASH', '`P/E`'), context).document)).toBe('P/E');
-    expect(fieldOf(validateIndex(body('SLASH', 'SCORE/CLOSE'), context).document)).toMatchObject({ operator: '/' });
+    expect(fieldOf(validateIndex(createBody('SLASH', '`P/E`'), context).document)).toBe('P/E');
+    expect(fieldOf(validateIndex(createBody('SLASH', 'SCORE/CLOSE'), context).document)).toMatchObject({
+      operator: '/',
+    });
   });
 
   test('a tree of older nodes alone stays as it was sent', () => {
@@ -80,7 +82,7 @@ describe('what is stored', () => {
       selection: [{ id: 'x', type: 'ExpressionFilter', params: { expression } }],
       weighting: { type: 'EqualWeight' },
     };
-    const { document } = validateIndex(body('OLD', 'SCORE', { pipeline }), context);
+    const { document } = validateIndex(createBody('OLD', 'SCORE', { pipeline }), context);
     expect(document?.pipeline?.selection[0]?.params['expression']).toEqual(expression);
   });
 });
@@ -98,7 +100,7 @@ describe('findings', () => {
     ['SCORE * member_of("NONE")', 'UNKNOWN_INDEX', undefined],
     ['SCORE * member_of("SELF")', 'CIRCULAR_REFERENCE', undefined],
   ])('%s: %s', (text, code, position) => {
-    const [found] = told(body('SELF', text));
+    const [found] = listFindings(createBody('SELF', text));
     expect(found![0]).toBe(code);
     expect(found![1]).toContain(at);
     if (position !== undefined) expect(found![2]).toEqual(position);
@@ -113,7 +115,7 @@ describe('findings', () => {
         { node: 'function', name: 'log', operands: [] },
       ],
     };
-    expect(told(body('NODES', field))).toEqual([['OUT_OF_RANGE', `${at}.operands[1]`, undefined]]);
+    expect(listFindings(createBody('NODES', field))).toEqual([['OUT_OF_RANGE', `${at}.operands[1]`, undefined]]);
     const clash = {
       node: 'arithmetic',
       operator: '+',
@@ -122,41 +124,47 @@ describe('findings', () => {
         { node: 'field', name: 'BETA' },
       ],
     };
-    expect(told(body('NODES', { node: 'function', name: 'abs', operands: [clash] }))).toEqual([
+    expect(listFindings(createBody('NODES', { node: 'function', name: 'abs', operands: [clash] }))).toEqual([
       ['UNIT_MISMATCH', `${at}.operands[0]`, undefined],
     ]);
     const unknown = { node: 'value', value: 1, colour: 'red' };
-    expect(told(body('NODES', unknown))[0]!.slice(0, 2)).toEqual(['UNKNOWN_FIELD', `${at}.colour`]);
+    expect(listFindings(createBody('NODES', unknown))[0]!.slice(0, 2)).toEqual(['UNKNOWN_FIELD', `${at}.colour`]);
   });
 
   test('an index that leads back through the expressions of another is refused', () => {
-    const inner = validateIndex(body('INNER', 'SCORE'), context).document!;
+    const inner = validateIndex(createBody('INNER', 'SCORE'), context).document!;
     stored.set('INNER', inner);
-    const outer = validateIndex(body('OUTER', 'SCORE * weight_in("INNER")'), context).document!;
+    const outer = validateIndex(createBody('OUTER', 'SCORE * weight_in("INNER")'), context).document!;
     stored.set('OUTER', outer);
     expect(listNamedIndices(outer).map(({ id }) => id)).toEqual(['INNER']);
-    expect(told(body('INNER', 'SCORE * member_of("OUTER")'))[0]![0]).toBe('CIRCULAR_REFERENCE');
+    expect(listFindings(createBody('INNER', 'SCORE * member_of("OUTER")'))[0]![0]).toBe('CIRCULAR_REFERENCE');
   });
 
   test('of a constraint set ask about no other index', () => {
-    const row = (field: string) => ({
+    const createRow = (field: string) => ({
       id: 'SET',
       name: 'Set',
       constraints: [{ type: 'FactorExposure', id: 'x', params: { field, lower: 0 } }],
     });
-    const { set, findings } = checkConstraintSet(row('zscore(SCORE, by=SECTOR)'));
+    const { set, findings } = checkConstraintSet(createRow('zscore(SCORE, by=SECTOR)'));
     expect(findings).toEqual([]);
     expect(set!.constraints[0]!.params['field']).toMatchObject({ text: 'zscore(SCORE, by=SECTOR)' });
-    expect(checkConstraintSet(row('weight_in("A")')).findings.map(({ code }) => code)).toEqual(['NOT_IN_CHOICES']);
-    expect(checkConstraintSet(row('zscore(')).set).toBeUndefined();
+    expect(checkConstraintSet(createRow('weight_in("A")')).findings.map(({ code }) => code)).toEqual([
+      'NOT_IN_CHOICES',
+    ]);
+    expect(checkConstraintSet(createRow('zscore(')).set).toBeUndefined();
   });
 });
 
 describe('named datapoints', () => {
-  const named = (datapoints: Record<string, unknown>) => told(body('NAMED', 'SCORE', { datapoints }));
+  const validateNamed = (datapoints: Record<string, unknown>) =>
+    listFindings(createBody('NAMED', 'SCORE', { datapoints }));
 
   test('are trees with their texts', () => {
-    const { document, findings } = validateIndex(body('NAMED', 'GOOD', { datapoints: { GOOD: 'SCORE+1' } }), context);
+    const { document, findings } = validateIndex(
+      createBody('NAMED', 'GOOD', { datapoints: { GOOD: 'SCORE+1' } }),
+      context,
+    );
     expect(findings.filter(({ severity }) => severity === 'error')).toEqual([]);
     expect(document!.datapoints!['GOOD']).toMatchObject({ node: 'arithmetic', text: 'SCORE + 1' });
   });
@@ -171,11 +179,11 @@ describe('named datapoints', () => {
     [{ A: { node: 'function', name: 'nothing', operands: [] } }, 'UNKNOWN_FUNCTION'],
     [{ A: { node: 'function', name: 'abs' } }, 'REQUIRED'],
   ])('%j: %s', (datapoints, code) => {
-    expect(named(datapoints)[0]![0]).toBe(code);
+    expect(validateNamed(datapoints)[0]![0]).toBe(code);
   });
 
   test('that hide a column are reported', () => {
-    expect(named({ SCORE: 'CLOSE' })).toEqual([['DUPLICATE_KEY', 'datapoints.SCORE', undefined]]);
+    expect(validateNamed({ SCORE: 'CLOSE' })).toEqual([['DUPLICATE_KEY', 'datapoints.SCORE', undefined]]);
   });
 
   test('that double at each step are refused before they are read', () => {
@@ -185,10 +193,10 @@ describe('named datapoints', () => {
         i === 0 ? 'SCORE + SCORE(lag=1)' : `D${i - 1} + last(D${i - 1}, lag=${i})`,
       ]),
     );
-    expect(named(doubling)[0]![0]).toBe('OUT_OF_RANGE');
+    expect(validateNamed(doubling)[0]![0]).toBe('OUT_OF_RANGE');
     const plain = Object.fromEntries(
       Array.from({ length: 60 }, (_, i) => [`D${i}`, i === 0 ? 'SCORE' : `D${i - 1} + D${i - 1}`]),
     );
-    expect(named(plain)).toEqual([]);
+    expect(validateNamed(plain)).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ const MARKET = buildMarket({
 });
 
 const base = { id: 'X', name: 'X', calendar: 'XNYS', base_date: '2024-01-02' };
-const rules = (over: object): IndexDocument =>
+const findRules = (over: object): IndexDocument =>
   IndexDocument.parse({ ...base, pipeline: { weighting: { type: 'EqualWeight' } }, ...over });
 
 test('every class that lists assets says by its schema which parameter does', () => {
@@ -36,10 +36,10 @@ test('every class that lists assets says by its schema which parameter does', ()
 
 test('a misspelt identifier is reported with its path and the similar identifier, in every list of a document', () => {
   const findings = [
-    ...findUnknownNames(rules({ universe: { kind: 'list', identifiers: ['AAPL', 'MSTF'] } }), MARKET),
-    ...findUnknownNames(rules({ events: { replacement: 'reserve', reserve: ['AAPL', 'MFST'] } }), MARKET),
+    ...findUnknownNames(findRules({ universe: { kind: 'list', identifiers: ['AAPL', 'MSTF'] } }), MARKET),
+    ...findUnknownNames(findRules({ events: { replacement: 'reserve', reserve: ['AAPL', 'MFST'] } }), MARKET),
     ...findUnknownNames(
-      rules({
+      findRules({
         pipeline: {
           selection: [
             { id: 'in', type: 'IncludeList', params: { identifiers: ['aapl'] } },
@@ -82,8 +82,8 @@ test('a misspelt identifier is reported with its path and the similar identifier
 
 test('names beyond twenty are counted by their list', () => {
   const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `UNKNOWN-NAME-${i}`);
-  const row = (count: number) => ({ id: '', type: 'Exclude', params: { identifiers: names(count) } });
-  const findings = findUnknownRowNames([row(19), row(4), row(1)], MARKET, 'constraints');
+  const createRow = (count: number) => ({ id: '', type: 'Exclude', params: { identifiers: names(count) } });
+  const findings = findUnknownRowNames([createRow(19), createRow(4), createRow(1)], MARKET, 'constraints');
   expect(findings).toHaveLength(22);
   expect(findings.slice(20).map(({ path, message }) => [path, message])).toEqual([
     ['constraints[1].params.identifiers', '3 further identifiers are not in the store.'],
@@ -110,8 +110,12 @@ test('a group of a row that no security of the store ever had is reported with t
       'BRK.B': { SECTOR: '' },
     },
   });
-  const row = (type: string, groups: readonly string[]) => ({ id: 'g', type, params: { field: 'SECTOR', groups } });
-  const rows = [row('GroupBounds', ['Technology', 'Tech']), row('GroupCardinality', ['Enregy', ''])];
+  const createRow = (type: string, groups: readonly string[]) => ({
+    id: 'g',
+    type,
+    params: { field: 'SECTOR', groups },
+  });
+  const rows = [createRow('GroupBounds', ['Technology', 'Tech']), createRow('GroupCardinality', ['Enregy', ''])];
   expect(
     findUnknownRowNames(rows, market, 'constraints').map(({ path, row_id, message }) => [path, row_id, message]),
   ).toEqual([

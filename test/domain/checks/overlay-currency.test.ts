@@ -15,13 +15,14 @@ test('prices of securities without a currency are in that of the index that hold
     ].map((body) => [body.id, IndexDocument.parse(body)]),
   );
   const market = buildMarket({ dates: ['2024-01-02'], close: { A: [1] } });
-  const told = (id: string) =>
+  const listAssumptions = (id: string) =>
     reportAssumptions({
       document: documents.get(id)!,
       treatment: TreatmentSpec.parse({}),
       market,
       indexOf: (other) => documents.get(other),
     }).map(({ code, value, message }) => [code, value, message.split('the currency of ')[1]]);
-  expect(told('W')).toEqual([['CURRENCY_ASSUMED', 'GBP', 'the index.']]);
-  for (const id of ['E', 'EE']) expect(told(id)).toEqual([['CURRENCY_ASSUMED', 'GBP', 'the underlying index W.']]);
+  expect(listAssumptions('W')).toEqual([['CURRENCY_ASSUMED', 'GBP', 'the index.']]);
+  for (const id of ['E', 'EE'])
+    expect(listAssumptions(id)).toEqual([['CURRENCY_ASSUMED', 'GBP', 'the underlying index W.']]);
 });

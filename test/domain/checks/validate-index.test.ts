@@ -155,12 +155,12 @@ describe('a good document', () => {
 
   test('a base date without prices in the served market is a warning that names its dates', () => {
     const market = buildMarket({ dates: ['2020-01-02', '2020-01-03'], close: { A: [1, 2] } });
-    const said = (base_date: string) =>
+    const listMessages = (base_date: string) =>
       validateIndex({ ...rules, base_date }, { ...contextFor(rules), market })
         .findings.filter(({ path }) => path === 'base_date')
         .map(({ severity, message }) => `${severity}: ${message}`);
     const held = 'the prices in the data, 2020-01-02 to 2020-01-03';
-    expect(['2020-01-01', '2020-01-02', '2020-01-03', '2020-01-04'].map(said)).toEqual([
+    expect(['2020-01-01', '2020-01-02', '2020-01-03', '2020-01-04'].map(listMessages)).toEqual([
       [`warning: The base date 2020-01-01 is before ${held}: runs begin at the first price.`],
       [],
       [],

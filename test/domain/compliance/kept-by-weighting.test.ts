@@ -6,18 +6,20 @@ import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { CALENDARS, WEEK } from '../backtest/signed-case.js';
 
-function body(pipeline: object, universe: object = { kind: 'all' }) {
+function createBody(pipeline: object, universe: object = { kind: 'all' }) {
   const common = { id: 'X', name: 'X', calendar: 'MAIN', base_date: WEEK[0], universe };
   return { ...common, rebalance: { frequency: 'weekly' }, pipeline };
 }
 
 function warningsOf(pipeline: object, universe?: object) {
   const context = { calendars: CALENDARS.list(), indexOf: () => undefined };
-  return validateIndex(body(pipeline, universe), context).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT');
+  return validateIndex(createBody(pipeline, universe), context).findings.filter(
+    ({ code }) => code === 'LIMIT_NOT_KEPT',
+  );
 }
 
 const watching = (rule: string) => ({ treatment: { on_breach: 'rebalance', breach_rule: rule } });
-const capped = (cap: number | null) => ({ weighting: { type: 'FieldWeight', params: { field: 'CLOSE' }, cap } });
+const weightCapped = (cap: number | null) => ({ weighting: { type: 'FieldWeight', params: { field: 'CLOSE' }, cap } });
 const staged = (above: number, each: number, together: number) => ({
   weighting: {
     type: 'FieldWeight',
@@ -30,7 +32,7 @@ const staged = (above: number, each: number, together: number) => ({
   },
 });
 const cappedBy = (cap: string) => ({ weighting: { type: 'FieldWeight', params: { field: 'CLOSE' }, cap } });
-const largest = (count: number) => ({
+const selectLargest = (count: number) => ({
   selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count } }],
   weighting: { type: 'EqualWeight' },
 });
@@ -39,13 +41,13 @@ describe('a rule of concentration that breaches call rebalances for', () => {
   // By hand: eleven weights of 9 % sum to 99 %, all above 5 %; with two weights of 25 %, one too many is above 20 %;
   // and so on.
   test.each([
-    ['UCITS_5_10_40', capped(0.09), ['9 %', '99 %', '40 %', 'at most 5 %']],
-    ['UCITS_5_10_40', capped(0.12), ['12 %', '10 %', 'at most 5 %']],
-    ['UCITS_5_10_40', capped(null), ['without a cap', '100 %', 'at most 5 %']],
-    ['UCITS_20_35', capped(0.25), ['25 %', '20 %', 'at most 20 %']],
-    ['RIC_25_5_50', capped(0.1), ['100 %', '50 %', 'at most 5 %']],
-    ['SEC_75_5_10', capped(0.06), ['75 %', 'at most 5 %']],
-    ['UCITS_5_10_40', largest(12), ['12 securities', '100 %', '40 %']],
+    ['UCITS_5_10_40', weightCapped(0.09), ['9 %', '99 %', '40 %', 'at most 5 %']],
+    ['UCITS_5_10_40', weightCapped(0.12), ['12 %', '10 %', 'at most 5 %']],
+    ['UCITS_5_10_40', weightCapped(null), ['without a cap', '100 %', 'at most 5 %']],
+    ['UCITS_20_35', weightCapped(0.25), ['25 %', '20 %', 'at most 20 %']],
+    ['RIC_25_5_50', weightCapped(0.1), ['100 %', '50 %', 'at most 5 %']],
+    ['SEC_75_5_10', weightCapped(0.06), ['75 %', 'at most 5 %']],
+    ['UCITS_5_10_40', selectLargest(12), ['12 securities', '100 %', '40 %']],
     // Four weights of 12 % each exceed 10 %; five weights of 9 % together exceed 40 %.
     ['UCITS_5_10_40', staged(0.12, 0.045, 0.36), ['in stages', '12 %', '10 %']],
     ['UCITS_5_10_40', staged(0.09, 0.045, 0.48), ['in stages', '45 %', '40 %']],
@@ -60,11 +62,11 @@ describe('a rule of concentration that breaches call rebalances for', () => {
   });
 
   test.each([
-    ['UCITS_5_10_40', capped(0.05)],
-    ['UCITS_20_35', capped(0.2)],
-    ['RIC_25_5_50', capped(0.05)],
-    ['SEC_75_5_10', capped(0.05)],
-    ['UCITS_5_10_40', largest(20)],
+    ['UCITS_5_10_40', weightCapped(0.05)],
+    ['UCITS_20_35', weightCapped(0.2)],
+    ['RIC_25_5_50', weightCapped(0.05)],
+    ['SEC_75_5_10', weightCapped(0.05)],
+    ['UCITS_5_10_40', selectLargest(20)],
     ['UCITS_5_10_40', staged(0.09, 0.045, 0.36)],
     ['UCITS_5_10_40', cappedBy('min(0.05, 3 * SHARE)')],
   ])('%s is kept by %j', (rule, pipeline) => {
@@ -72,7 +74,7 @@ describe('a rule of concentration that breaches call rebalances for', () => {
   });
 
   test('is not spoken of where no breach calls for anything', () => {
-    expect(warningsOf(capped(0.09))).toEqual([]);
+    expect(warningsOf(weightCapped(0.09))).toEqual([]);
   });
 
   test('is reported by a run whose own weights are beyond it, with how often', () => {
@@ -82,9 +84,14 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     const close = Object.fromEntries(names.map((name, i) => [name, WEEK.map(() => (i < 12 ? 100 : 1))]));
     const market = buildMarket({ dates: WEEK, close });
     const run = (cap: number) =>
-      runOn(CALENDARS, market, IndexDocument.parse(body({ ...capped(cap), ...watching('UCITS_5_10_40') })), {
-        createDecider: indexDecider,
-      });
+      runOn(
+        CALENDARS,
+        market,
+        IndexDocument.parse(createBody({ ...weightCapped(cap), ...watching('UCITS_5_10_40') })),
+        {
+          createDecider: indexDecider,
+        },
+      );
     const matches = run(0.09).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT');
     expect(matches).toHaveLength(1);
     expect(matches[0]!.count).toBe(run(0.09).index.compositions.list.length);

@@ -22,7 +22,7 @@ function holdingsOf(weights: readonly number[], issuers: readonly number[] = wei
 }
 
 /** Returns the holdings after the price of one security has moved, by the definition of a weight. */
-function moved({ weights, issuerOf }: Holdings, name: number, move: number): Holdings {
+function movePrice({ weights, issuerOf }: Holdings, name: number, move: number): Holdings {
   const total = 1 + weights[name]! * move;
   const after = Array.from(weights, (weight, i) => (i === name ? weight * (1 + move) : weight) / total);
   return holdingsOf(after, [...issuerOf]);
@@ -32,7 +32,7 @@ const isBeyond = (rows: readonly LimitRow[], holdings: Holdings, tolerance: numb
   rows.some((row) => computeHeadroom(row, row.measure.valueOf(holdings)) < -tolerance);
 
 /** Weights that sum to at most 1, some of them large, with several securities of one issuer. */
-const portfolio = (large: number) =>
+const createPortfolio = (large: number) =>
   fc
     .record({
       large: fc.array(fc.double({ min: 0.04, max: 0.2, noNaN: true }), { minLength: 0, maxLength: large }),
@@ -95,12 +95,12 @@ test('the distance of an inverse index, by hand', () => {
 });
 
 test.each(LIMIT_RULE_NAMES)(
-  '%s: no smaller move of any name passes a bound than the one reported, and it does',
+  '%s: no smaller move of any security passes a bound than the one reported, and it does',
   (rule) => {
     const { rows } = LIMIT_RULES[rule];
     let passed = 0;
     fc.assert(
-      fc.property(portfolio(rule === 'SEC_75_5_10' ? 1 : 5), (holdings) => {
+      fc.property(createPortfolio(rule === 'SEC_75_5_10' ? 1 : 5), (holdings) => {
         const nearest = measureDistanceToBreach(rows, holdings);
         if (isBeyond(rows, holdings, 1e-12)) return void expect(nearest).toBeNull();
         const reach = nearest === null ? 20 : Math.abs(nearest.move);
@@ -109,12 +109,12 @@ test.each(LIMIT_RULE_NAMES)(
             for (const sign of [1, -1]) {
               const move = (sign * reach * step) / 7.001;
               if (move > -1)
-                expect(isBeyond(rows, moved(holdings, name, move), 1e-9), `${name} by ${move}`).toBe(false);
+                expect(isBeyond(rows, movePrice(holdings, name, move), 1e-9), `${name} by ${move}`).toBe(false);
             }
         if (nearest === null) return;
         passed++;
         const further = nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-7;
-        expect(isBeyond(rows, moved(holdings, nearest.name, further), 0)).toBe(true);
+        expect(isBeyond(rows, movePrice(holdings, nearest.name, further), 0)).toBe(true);
       }),
       { numRuns: RUNS },
     );
@@ -146,12 +146,12 @@ test('with short positions too the distance of every rule is the least move by t
       own.weights.forEach((weight, name) => {
         for (const part of [-0.999, -0.6, -0.3, 0.3, 0.6, 0.999])
           if (part * reach > -1 && 1 + weight * part * reach > 0)
-            expect(isBeyond(rows, moved(own, name, part * reach), 1e-9)).toBe(false);
+            expect(isBeyond(rows, movePrice(own, name, part * reach), 1e-9)).toBe(false);
       });
       if (nearest === null) return;
       passed++;
       expect(
-        isBeyond(rows, moved(own, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-7), 0),
+        isBeyond(rows, movePrice(own, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-7), 0),
       ).toBe(true);
     }),
     { numRuns: 4 * RUNS },
@@ -159,7 +159,7 @@ test('with short positions too the distance of every rule is the least move by t
   expect(passed).toBeGreaterThan(0);
 });
 
-test('the distance on each session is that of its close: of two names, each in its turn', () => {
+test('the distance on each session is that of its close: of two securities, each in its turn', () => {
   const rows = LIMIT_RULES.UCITS_20_35.rows.slice(0, 1);
   const day = (at: number, weights: readonly number[]): WatchedDate => ({
     at,
@@ -181,44 +181,48 @@ test('the distance on each session is that of its close: of two names, each in i
   expect(distances[1]!.move).toBeCloseTo(0.01 / (0.65 * 0.34), 12);
 });
 
-const constraint = (type: string, params: Record<string, unknown>): ConstraintRow => ({ id: '', type, params });
+const createConstraint = (type: string, params: Record<string, unknown>): ConstraintRow => ({ id: '', type, params });
 
 test.each([
-  constraint('PositionBounds', { upper: 0.15 }),
-  constraint('PositionBounds', { lower: 0.0001 }),
-  constraint('GroupBounds', { field: 'SECTOR', upper: 0.45 }),
-  constraint('EffectiveNumber', { minimum: 15 }),
-  constraint('MinimumHolding', { threshold: 0.0001 }),
-  constraint('WeightedAverage', { field: 'CARBON', upper: 0.7, missing: 'renormalise' }),
-  constraint('Concentration5_10_40', { single: 0.2, trigger: 0.06, aggregate: 0.3 }),
+  createConstraint('PositionBounds', { upper: 0.15 }),
+  createConstraint('PositionBounds', { lower: 0.0001 }),
+  createConstraint('GroupBounds', { field: 'SECTOR', upper: 0.45 }),
+  createConstraint('EffectiveNumber', { minimum: 15 }),
+  createConstraint('MinimumHolding', { threshold: 0.0001 }),
+  createConstraint('WeightedAverage', { field: 'CARBON', upper: 0.7, missing: 'renormalise' }),
+  createConstraint('Concentration5_10_40', { single: 0.2, trigger: 0.06, aggregate: 0.3 }),
 ])('$type: the distance is the least move by trial', (row) => {
   let passed = 0;
   fc.assert(
-    fc.property(portfolio(5), fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })), (holdings, stream) => {
-      const identifiers = Array.from(holdings.weights, (_, i) => `N${i}`);
-      const values = identifiers.map((_, i) => (i % 7 === 6 ? NaN : (stream.next().value as number)));
-      const rows = createLimitRows([row], {
-        identifiers,
-        numbers: () => Float64Array.from(values),
-        categories: () => identifiers.map((_, i) => ['A', 'B', null][i % 3]!),
-      });
-      const own = { ...holdings, issuers: holdings.weights, issuerOf: Int32Array.from(identifiers, (_, i) => i) };
-      const nearest = measureDistanceToBreach(rows, own);
-      if (isBeyond(rows, own, 1e-12)) return void expect(nearest).toBeNull();
-      const reach = nearest === null ? 20 : Math.abs(nearest.move);
-      identifiers.forEach((_, name) => {
-        for (let step = 1; step < 7; step++)
-          for (const sign of [1, -1]) {
-            const move = (sign * reach * step) / 7.001;
-            if (move > -1) expect(isBeyond(rows, moved(own, name, move), 1e-9)).toBe(false);
-          }
-      });
-      if (nearest === null) return;
-      passed++;
-      expect(
-        isBeyond(rows, moved(own, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-9), 0),
-      ).toBe(true);
-    }),
+    fc.property(
+      createPortfolio(5),
+      fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
+      (holdings, stream) => {
+        const identifiers = Array.from(holdings.weights, (_, i) => `N${i}`);
+        const values = identifiers.map((_, i) => (i % 7 === 6 ? NaN : (stream.next().value as number)));
+        const rows = createLimitRows([row], {
+          identifiers,
+          numbers: () => Float64Array.from(values),
+          categories: () => identifiers.map((_, i) => ['A', 'B', null][i % 3]!),
+        });
+        const own = { ...holdings, issuers: holdings.weights, issuerOf: Int32Array.from(identifiers, (_, i) => i) };
+        const nearest = measureDistanceToBreach(rows, own);
+        if (isBeyond(rows, own, 1e-12)) return void expect(nearest).toBeNull();
+        const reach = nearest === null ? 20 : Math.abs(nearest.move);
+        identifiers.forEach((_, name) => {
+          for (let step = 1; step < 7; step++)
+            for (const sign of [1, -1]) {
+              const move = (sign * reach * step) / 7.001;
+              if (move > -1) expect(isBeyond(rows, movePrice(own, name, move), 1e-9)).toBe(false);
+            }
+        });
+        if (nearest === null) return;
+        passed++;
+        expect(
+          isBeyond(rows, movePrice(own, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-9), 0),
+        ).toBe(true);
+      },
+    ),
     { numRuns: RUNS },
   );
   expect(passed).toBeGreaterThan(0);
@@ -232,7 +236,7 @@ test.each(['ActiveBounds', 'Turnover', 'TrackingError', 'Beta'])('%s is refused:
     Beta: { lower: 0.9 },
   }[type]!;
   const context = { identifiers: ['A'], numbers: () => new Float64Array(1), categories: () => ['X'] };
-  expect(() => createLimitRows([constraint('LongOnly', {}), constraint(type, params)], context)).toThrow(
+  expect(() => createLimitRows([createConstraint('LongOnly', {}), createConstraint(type, params)], context)).toThrow(
     expect.objectContaining({ detail: { findings: [expect.objectContaining({ path: 'rows[1].type' })] } }),
   );
 });

@@ -141,7 +141,7 @@ describe('validateConstraints', () => {
     expect(findings).toMatchObject([{ code: 'DUPLICATE_ROW_ID', path: 'constraints[3].id', row_id: 'a' }]);
   });
 
-  test('a name outside the index is a warning', () => {
+  test('a security outside the index is a warning', () => {
     const rows = [ConstraintRow.parse({ type: 'Exclude', params: { identifiers: ['A', 'Z'] } })];
     const findings = validateConstraints(rows, { path: 'derivation.constraints', identifiers: new Set(['A', 'B']) });
     expect(findings).toMatchObject([

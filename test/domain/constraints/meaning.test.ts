@@ -21,7 +21,7 @@ const l1 = (a: readonly number[], b: readonly number[]) => sum(a.map((value, i) 
 const variance = (d: readonly number[], sigma: readonly (readonly number[])[]) =>
   sum(d.map((x, i) => x * sum(d.map((y, j) => sigma[i]![j]! * y))));
 const minus = (a: readonly number[], b: readonly number[]) => a.map((value, i) => value - b[i]!);
-const sector = (w: readonly number[], s: number) => sum(w.filter((_, i) => i % 5 === s));
+const readSector = (w: readonly number[], s: number) => sum(w.filter((_, i) => i % 5 === s));
 const zScores = (values: readonly number[]) => {
   const mean = sum(values) / values.length;
   const deviation = Math.sqrt(sum(values.map((value) => (value - mean) ** 2)) / values.length);
@@ -60,18 +60,18 @@ const MEANINGS: [
   [
     'GroupBounds',
     { field: 'SECTOR', lower: 0.15, upper: 0.25 },
-    ({ w }) => [0, 1, 2, 3, 4].map((s) => ({ value: sector(w, s), least: 0.15, most: 0.25 })),
+    ({ w }) => [0, 1, 2, 3, 4].map((s) => ({ value: readSector(w, s), least: 0.15, most: 0.25 })),
   ],
   [
     'ActiveGroupBounds',
     { field: 'SECTOR', groups: ['S3'], lower: 0.04, upper: 0.1 },
-    ({ w, b }) => [{ value: sector(w, 3) - sector(b, 3), least: 0.04, most: 0.1 }],
+    ({ w, b }) => [{ value: readSector(w, 3) - readSector(b, 3), least: 0.04, most: 0.1 }],
   ],
   [
     'ActiveGroupBounds',
     // S3 is small: its maximum is 1.3 times its index weight.
     { field: 'SECTOR', groups: ['S3'], lower: 0.02, upper: 0.02, small_group: { below: 1, multiple: 1.3 } },
-    ({ w, b }) => [{ value: sector(w, 3), least: sector(b, 3) + 0.02, most: 1.3 * sector(b, 3) }],
+    ({ w, b }) => [{ value: readSector(w, 3), least: readSector(b, 3) + 0.02, most: 1.3 * readSector(b, 3) }],
   ],
   ['Turnover', { limit: 0.2, reference: 'previous' }, ({ w, previous }) => [{ value: l1(w, previous) / 2, most: 0.2 }]],
   [
@@ -177,14 +177,14 @@ describe('the rows of a class mean what the class says', () => {
 
   test('an active share below the one of the nearest weights binds at its limit', () => {
     const exposure = { type: 'FactorExposure', params: { field: 'X', lower: 0.4 } };
-    const share = (rows: object[]) => {
+    const computeShare = (rows: object[]) => {
       const problem = smallProblem({ names: NAMES, seed: 21, rows });
       const outcome = solveProblem(solvers, problem);
       if (outcome.kind !== 'solved') throw new Error(outcome.kind);
       return l1([...outcome.solution.weights], [...problem.index]) / 2;
     };
-    const limit = 0.95 * share([exposure]);
-    expect(share([exposure, { type: 'ActiveShare', params: { limit } }])).toBeCloseTo(limit, 10);
+    const limit = 0.95 * computeShare([exposure]);
+    expect(computeShare([exposure, { type: 'ActiveShare', params: { limit } }])).toBeCloseTo(limit, 10);
   });
 
   test.each([

@@ -10,7 +10,7 @@ import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { parseValidDay } from '#domain/time/days.js';
 import type { ActionType, CorporateAction, ReturnVariant } from '#domain/market/market-data.js';
 
-const action = (type: ActionType, value: number): CorporateAction => ({
+const createAction = (type: ActionType, value: number): CorporateAction => ({
   identifier: 'A',
   type,
   value,
@@ -21,7 +21,7 @@ const action = (type: ActionType, value: number): CorporateAction => ({
   related: null,
   subscriptionPrice: null,
 });
-const before = (variant: ReturnVariant = 'price') =>
+const createBefore = (variant: ReturnVariant = 'price') =>
   ({
     weight: 0.2,
     price: 50,
@@ -43,8 +43,8 @@ const STAYS = { proceeds: null, received: null };
 /** An index of two names worth 1000 at a divisor of 1: A 4 shares at 50, B 8 at 100. */
 const valueOf = (sharesA: number, priceA: number): number => sharesA * priceA + 800;
 
-test('a special dividend is bought back into the name, and the divisor keeps the level', () => {
-  const { weight, shares, divisor } = computeProForma(action('SPECIAL_DIVIDEND', 5), before(), unknown);
+test('a special dividend is bought back into the security, and the divisor keeps the level', () => {
+  const { weight, shares, divisor } = computeProForma(createAction('SPECIAL_DIVIDEND', 5), createBefore(), unknown);
   // 20 in cash buys 20 / 45 shares at the price ex dividend; the market value of the index before the open is reduced
   // by 20.
   expect(4 * shares!).toBeCloseTo(4 + 20 / 45, 12);
@@ -54,27 +54,27 @@ test('a special dividend is bought back into the name, and the divisor keeps the
 
 /** This index with adjusted previous closes and with dividends reinvested in the index. */
 const adjusting = (rights: 'subscribe' | 'price_only', splitShares: 'multiply' | 'keep' = 'multiply') => {
-  const { growth, ...rest } = before();
+  const { growth, ...rest } = createBefore();
   const terms = { ...growth, reinvestment: 'index', specialDividends: 'adjust', rights, splitShares } as const;
   return { ...rest, growth: terms };
 };
 
 test('a special dividend that adjusts the close leaves the shares, and the divisor falls by what it takes', () => {
   // A is worth 4 x 45 of 980.
-  const after = computeProForma(action('SPECIAL_DIVIDEND', 5), adjusting('price_only'), unknown);
+  const after = computeProForma(createAction('SPECIAL_DIVIDEND', 5), adjusting('price_only'), unknown);
   expect([after.shares, after.divisor]).toEqual([1, expect.closeTo(0.98, 12)]);
   expect(after.weight).toBeCloseTo(180 / 980, 12);
 });
 
 test('an ordinary dividend that the whole index reinvests changes neither shares nor divisor', () => {
-  const after = computeProForma(action('DIVIDEND', 5), adjusting('price_only'), unknown);
+  const after = computeProForma(createAction('DIVIDEND', 5), adjusting('price_only'), unknown);
   expect([after.shares, after.divisor]).toEqual([1, 1]);
   expect(after.weight).toBeCloseTo(180 / 980, 12);
 });
 
 test('rights are subscribed for, or change the price alone', () => {
   // One new share for four at 30: ex rights (50 + 0.25 x 30) / 1.25 = 46.
-  const rights = { ...action('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
+  const rights = { ...createAction('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
   const subscribed = computeProForma(rights, adjusting('subscribe'), unknown);
   expect([subscribed.shares, subscribed.divisor]).toEqual([1.25, expect.closeTo((5 * 46 + 800) / 1000, 12)]);
   expect(subscribed.weight).toBeCloseTo(230 / 1030, 12);
@@ -83,81 +83,81 @@ test('rights are subscribed for, or change the price alone', () => {
 });
 
 test('a split of a price-weighted index leaves its shares', () => {
-  const after = computeProForma(action('SPLIT', 2), adjusting('price_only', 'keep'), unknown);
+  const after = computeProForma(createAction('SPLIT', 2), adjusting('price_only', 'keep'), unknown);
   expect([after.shares, after.divisor]).toEqual([1, expect.closeTo(0.9, 12)]);
   expect(after.weight).toBeCloseTo(100 / 900, 12);
 });
 
 test('an ordinary dividend leaves a price index, and its weight falls by what is gone', () => {
-  const { weight, shares, divisor } = computeProForma(action('DIVIDEND', 5), before(), unknown);
+  const { weight, shares, divisor } = computeProForma(createAction('DIVIDEND', 5), createBefore(), unknown);
   expect([shares, divisor]).toEqual([1, 1]);
   expect(weight).toBeCloseTo((4 * 45) / valueOf(4, 45), 12);
-  expect(computeProForma(action('DIVIDEND', 5), before('total'), unknown).weight).toBe(0.2);
+  expect(computeProForma(createAction('DIVIDEND', 5), createBefore('total'), unknown).weight).toBe(0.2);
 });
 
 test('a net return buys back what a withholding tax of a quarter leaves of a dividend, and its level loses the tax', () => {
-  const { weight, shares, divisor } = computeProForma(action('DIVIDEND', 5), before('net'), unknown);
+  const { weight, shares, divisor } = computeProForma(createAction('DIVIDEND', 5), createBefore('net'), unknown);
   // Of 20 in cash, 15 buy a third of a share at 45; A is worth 195 in an index of 995, whose level falls by 5.
   expect(4 * shares!).toBeCloseTo(4 + 1 / 3, 12);
   expect(weight).toBeCloseTo(195 / 995, 12);
   expect(valueOf(4, 45) / divisor!).toBeCloseTo(995, 10);
   // A short position pays the whole dividend, as a total return does.
-  const short = { ...before('net'), weight: -0.2 };
-  expect(computeProForma(action('DIVIDEND', 5), short, unknown)).toEqual(
-    computeProForma(action('DIVIDEND', 5), { ...short, variant: 'total' }, unknown),
+  const short = { ...createBefore('net'), weight: -0.2 };
+  expect(computeProForma(createAction('DIVIDEND', 5), short, unknown)).toEqual(
+    computeProForma(createAction('DIVIDEND', 5), { ...short, variant: 'total' }, unknown),
   );
 });
 
 test('a spin-off keeps the name as it is and brings shares that weigh nothing yet, unless it is ignored', () => {
-  const spinOff = { ...action('SPIN_OFF', 0.25), related: 'S' };
+  const spinOff = { ...createAction('SPIN_OFF', 0.25), related: 'S' };
   const stays = { weight: 0.2, shares: 1, divisor: 1, proceeds: null };
   const received = { identifier: 'S', ratio: 0.25, weight: 0 };
-  expect(computeProForma(spinOff, before(), unknown)).toEqual({ ...stays, received });
-  const { treatment } = before();
-  const ignored = { ...before(), treatment: { ...treatment, spin_offs: 'ignore' as const } };
+  expect(computeProForma(spinOff, createBefore(), unknown)).toEqual({ ...stays, received });
+  const { treatment } = createBefore();
+  const ignored = { ...createBefore(), treatment: { ...treatment, spin_offs: 'ignore' as const } };
   expect(computeProForma(spinOff, ignored, unknown)).toEqual({ ...stays, received: null });
-  expect(computeProForma(spinOff, { ...before(), isTotal: true }, unknown)).toEqual({ ...stays, received: null });
+  expect(computeProForma(spinOff, { ...createBefore(), isTotal: true }, unknown)).toEqual({ ...stays, received: null });
 });
 
 test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividend at 45', () => {
-  const scrip = { ...action('DIVIDEND', 5), scripRatio: 1 / 8 };
-  const [cash, shares] = computeScripChoices(scrip, before());
+  const scrip = { ...createAction('DIVIDEND', 5), scripRatio: 1 / 8 };
+  const [cash, shares] = computeScripChoices(scrip, createBefore());
   // Four shares at 45 next to 800, or four and a half.
   expect(cash).toMatchObject({ choice: 'accept_cash', shares: 1, cash: 5 });
   expect(cash!.weight).toBeCloseTo(180 / 980, 12);
   expect(shares).toMatchObject({ choice: 'accept_shares', shares: 1.125, cash: 0 });
   expect(shares!.weight).toBeCloseTo(202.5 / 1002.5, 12);
   expect(shares!.others).toBeCloseTo(1000 / 1002.5, 12);
-  expect(computeScripChoices(action('DIVIDEND', 5), before())).toEqual([]);
+  expect(computeScripChoices(createAction('DIVIDEND', 5), createBefore())).toEqual([]);
 });
 
 test('a split multiplies only shares, a security that leaves has none, and rights wait for a decision', () => {
-  expect(computeProForma(action('SPLIT', 4), before(), unknown)).toEqual({
+  expect(computeProForma(createAction('SPLIT', 4), createBefore(), unknown)).toEqual({
     ...STAYS,
     weight: 0.2,
     shares: 4,
     divisor: 1,
   });
   // Four shares yield 240 and leave 800 of an index worth 1040 then.
-  expect(computeProForma(action('ACQUISITION', 60), before(), unknown)).toEqual({
+  expect(computeProForma(createAction('ACQUISITION', 60), createBefore(), unknown)).toEqual({
     weight: 0,
     shares: 0,
     divisor: expect.closeTo(800 / 1040, 12),
     proceeds: 60,
     received: null,
   });
-  expect(computeProForma(action('DELISTING', 0), { ...before(), weight: 1 }, unknown).divisor).toBeNull();
-  expect(computeProForma(action('RIGHTS_ISSUE', 0.25), before(), unknown).weight).toBeNull();
+  expect(computeProForma(createAction('DELISTING', 0), { ...createBefore(), weight: 1 }, unknown).divisor).toBeNull();
+  expect(computeProForma(createAction('RIGHTS_ISSUE', 0.25), createBefore(), unknown).weight).toBeNull();
 });
 
 test('of a merger into shares and cash the shares stay and the cash buys all that is held then', () => {
-  const mixed = { ...action('MERGER', 2), related: 'B', cash: 10 };
-  const after = computeProForma(mixed, before(), () => 20 / 50);
+  const mixed = { ...createAction('MERGER', 2), related: 'B', cash: 10 };
+  const after = computeProForma(mixed, createBefore(), () => 20 / 50);
   // Four A at 50 become eight B at 20 and 40 in cash: 160 and 40 next to 800, of which 960 stay in the index.
   expect(after).toMatchObject({ weight: 0, shares: 0, proceeds: 10 });
   expect(after.divisor).toBeCloseTo(960 / 1000, 12);
   expect(after.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(160 / 960, 12) });
-  const choices = offerChoices({ cash: action('ACQUISITION', 50), shares: mixed }, before(), () => 20 / 50);
+  const choices = offerChoices({ cash: createAction('ACQUISITION', 50), shares: mixed }, createBefore(), () => 20 / 50);
   expect(choices[1]).toMatchObject({ choice: 'accept_shares', cash: 10 });
 });
 
@@ -167,13 +167,14 @@ test('the payment for a security that ends: the value of the action, or the last
     value: number,
     delisting: 'action_value' | 'last_price' | 'zero' = 'action_value',
   ) => {
-    const { treatment, ...rest } = before();
-    return computeProForma(action(type, value), { ...rest, treatment: { ...treatment, delisting } }, unknown).proceeds;
+    const { treatment, ...rest } = createBefore();
+    return computeProForma(createAction(type, value), { ...rest, treatment: { ...treatment, delisting } }, unknown)
+      .proceeds;
   };
   expect([paid('DELISTING', 40), paid('DELISTING', 0), paid('DELISTING', 40, 'last_price')]).toEqual([40, 50, 50]);
   expect([paid('DELISTING', 0, 'zero'), paid('ACQUISITION', 0, 'zero'), paid('MERGER', 2)]).toEqual([0, 50, 50]);
   // Two B at 27 for one A at 50, which is 20 % of the index: 54 for every 50.
-  const merger = computeProForma({ ...action('MERGER', 2), related: 'B' }, before(), () => 27 / 50);
+  const merger = computeProForma({ ...createAction('MERGER', 2), related: 'B' }, createBefore(), () => 27 / 50);
   expect(merger).toMatchObject({
     weight: 0,
     shares: 0,
@@ -185,14 +186,14 @@ test('the payment for a security that ends: the value of the action, or the last
 });
 
 test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', () => {
-  const rights = { ...action('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
+  const rights = { ...createAction('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
   // (50 + 0.25 * 30) / 1.25 = 46; the right to a quarter of a share is worth 0.25 * (46 - 30) = 4, which is 50 - 46.
-  const { weight, shares, divisor } = computeProForma(rights, before(), unknown);
+  const { weight, shares, divisor } = computeProForma(rights, createBefore(), unknown);
   expect(4 * shares!).toBeCloseTo((4 * 50) / 46, 12);
   // The index buys five shares of A for 30 more, and its level does not change.
   expect(valueOf(5, 46) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
-  const by = Object.fromEntries(computeRightsChoices(rights, before()).map((one) => [one.choice, one]));
+  const by = Object.fromEntries(computeRightsChoices(rights, createBefore()).map((one) => [one.choice, one]));
   // Of four shares: five after paying 30; four and 16 in cash; four plus 16 / 46 of a share; four.
   expect([by['take_up']!.shares, by['take_up']!.cash]).toEqual([1.25, -7.5]);
   expect(by['take_up']!.weight).toBeCloseTo((5 * 46) / valueOf(5, 46), 12);
@@ -201,24 +202,26 @@ test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', ()
   expect(4 * by['sell_to_fund']!.shares).toBeCloseTo(4 + 16 / 46, 12);
   expect(by['sell_to_fund']!.weight).toBeCloseTo(0.2, 12);
   expect(by['lapse']).toEqual({ ...by['sell']!, choice: 'lapse', cash: 0 });
-  expect(computeRightsChoices(action('RIGHTS_ISSUE', 0.25), before())).toEqual([]);
-  expect(computeRightsChoices(action('SPLIT', 2), before())).toEqual([]);
+  expect(computeRightsChoices(createAction('RIGHTS_ISSUE', 0.25), createBefore())).toEqual([]);
+  expect(computeRightsChoices(createAction('SPLIT', 2), createBefore())).toEqual([]);
 });
 
 test('an offer by hand: 60 in cash or two of B at 27 for one of A at 50, of 20 % of the index', () => {
-  const cash = action('ACQUISITION', 60);
-  const shares = { ...action('MERGER', 2), related: 'B' };
-  const offers = listOffers([cash, action('SPLIT', 2), shares]);
+  const cash = createAction('ACQUISITION', 60);
+  const shares = { ...createAction('MERGER', 2), related: 'B' };
+  const offers = listOffers([cash, createAction('SPLIT', 2), shares]);
   expect([offers.get(cash), offers.get(shares)]).toEqual([
     { cash, shares },
     { cash, shares },
   ]);
   expect(listOffers([cash]).size).toBe(0);
   expect(listOffers([cash, { ...shares, exDay: cash.exDay + 1 }]).size).toBe(0);
-  const [taken, swapped] = offerChoices(offers.get(cash)!, before(), (name) => (name === 'B' ? 27 / 50 : null));
+  const [taken, swapped] = offerChoices(offers.get(cash)!, createBefore(), (name) => (name === 'B' ? 27 / 50 : null));
   // 80 in other securities only, or next to 4 * 2 * 27 / 1000 = 0.216 of B.
   expect(taken).toEqual({ choice: 'accept_cash', weight: 0, shares: 0, cash: 60, others: 1.25, received: null });
   expect(swapped!.others).toBeCloseTo(1 / 1.016, 12);
   expect(swapped!.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(0.216 / 1.016, 12) });
-  expect(offerChoices(offers.get(cash)!, before(), () => null).map(({ choice }) => choice)).toEqual(['accept_cash']);
+  expect(offerChoices(offers.get(cash)!, createBefore(), () => null).map(({ choice }) => choice)).toEqual([
+    'accept_cash',
+  ]);
 });

@@ -27,12 +27,14 @@ test('every family is ordered: each index once, behind all of its ancestors', ()
   fc.assert(
     fc.property(family, (parents) => {
       // An index depends on earlier ones only, so there is no circle.
-      const above = (id: string) => parents[Number(id)]!.filter((parent) => parent < Number(id)).map(String);
+      const listEarlierParents = (id: string) =>
+        parents[Number(id)]!.filter((parent) => parent < Number(id)).map(String);
       const ids = parents.map((_, k) => String(k));
-      const { waves } = sortFamily(ids, above);
+      const { waves } = sortFamily(ids, listEarlierParents);
       const waveOf = new Map(waves.flatMap((wave, k) => wave.map((id) => [id, k] as const)));
       expect(waveOf.size).toBe(ids.length);
-      for (const id of ids) for (const parent of above(id)) expect(waveOf.get(parent)!).toBeLessThan(waveOf.get(id)!);
+      for (const id of ids)
+        for (const parent of listEarlierParents(id)) expect(waveOf.get(parent)!).toBeLessThan(waveOf.get(id)!);
     }),
   );
 });

@@ -9,7 +9,7 @@ import type { PluginDocument } from '#domain/documents/plugin-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { fc } from '../../fast-check.js';
-import { aligned, marketOf } from '../rules/rule-market.js';
+import { alignDays, marketOf } from '../rules/rule-market.js';
 
 beforeAll(() => loadPluginSandbox());
 
@@ -29,7 +29,7 @@ const closes: fc.Arbitrary<Rows> = fc.array(fc.array(cell, { minLength: NAMES, m
   maxLength: SESSIONS,
 });
 
-const plugin = (source: string, inputs: PluginDocument['inputs']): PluginDocument => ({
+const findPlugin = (source: string, inputs: PluginDocument['inputs']): PluginDocument => ({
   name: 'Test',
   description: null,
   kind: 'datapoint',
@@ -41,7 +41,7 @@ const plugin = (source: string, inputs: PluginDocument['inputs']): PluginDocumen
 function sectionOf(rows: Rows, stored: PluginDocument) {
   const plugins = { OWN: { plugin: 'own', parameters: {}, code: resolvePluginCode(stored, {}, '0'.repeat(64)) } };
   const identifiers = Array.from({ length: NAMES }, (_, i) => `N${i}`);
-  const market = aligned(marketOf({ identifiers, fields: { CLOSE: rows } }));
+  const market = alignDays(marketOf({ identifiers, fields: { CLOSE: rows } }));
   const datapoints = readDefinitions({ plugins });
   return createIndexCrossSections({ market, treatment: TreatmentSpec.parse({}), currency: 'USD', datapoints }).at(
     DECISION,
@@ -62,7 +62,7 @@ describe('a plug-in', () => {
     fc.assert(
       fc.property(closes, (rows) => {
         const text = '(CLOSE / max(CLOSE, window=6) - 0.5) * 3';
-        expect(valuesOf(rows, plugin(source, inputs))).toEqual(valuesOf(rows, plugin(source, inputs), text));
+        expect(valuesOf(rows, findPlugin(source, inputs))).toEqual(valuesOf(rows, findPlugin(source, inputs), text));
       }),
       { numRuns: 60 },
     );
@@ -76,7 +76,7 @@ describe('a plug-in', () => {
         const meant = Array.from({ length: NAMES }, (_, i) =>
           rows.slice(DECISION - 5, DECISION + 1).reduce((sum, row) => sum * 100 + (row[i] ?? 0), 0),
         );
-        expect([...valuesOf(rows, plugin(source, window))]).toEqual(meant);
+        expect([...valuesOf(rows, findPlugin(source, window))]).toEqual(meant);
       }),
       { numRuns: 60 },
     );
@@ -84,7 +84,7 @@ describe('a plug-in', () => {
 
   test('is a datapoint of expressions: its ranks are those of its values', () => {
     const rows: Rows = Array.from({ length: SESSIONS }, () => [3, 1, 2, 7, 5, 4, 6]);
-    const stored = plugin('function compute({ close }) { return close.map((v) => -v); }', latest);
+    const stored = findPlugin('function compute({ close }) { return close.map((v) => -v); }', latest);
     expect([...valuesOf(rows, stored, 'rank(OWN)')]).toEqual([3, 1, 2, 7, 5, 4, 6]);
   });
 });
@@ -113,7 +113,7 @@ describe('100 plug-ins that look for later data', () => {
   test('find none: no bit changes with the data after the decision', () => {
     const draw = fc.sample(fc.tuple(closes, closes), { numRuns: 100, seed: 7 });
     draw.forEach(([rows, other], k) => {
-      const stored = plugin(sourceOf(k), window);
+      const stored = findPlugin(sourceOf(k), window);
       const later = rows.map((row, t) => (t <= DECISION ? row : other[t]!));
       const before = valuesOf(rows, stored);
       // A decision on other data in between leaves nothing that a later call could read.
@@ -126,7 +126,7 @@ describe('100 plug-ins that look for later data', () => {
 
 test('a plug-in that fails refuses the decision with its fault and the date', () => {
   const rows: Rows = Array.from({ length: SESSIONS }, () => Array.from({ length: NAMES }, () => 1));
-  const stored = plugin('function compute() { throw new Error("no luck"); }', latest);
+  const stored = findPlugin('function compute() { throw new Error("no luck"); }', latest);
   let thrown: unknown;
   try {
     valuesOf(rows, stored);

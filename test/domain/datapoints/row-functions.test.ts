@@ -7,7 +7,7 @@ import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { readDefinitions } from '#domain/documents/definitions.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { fc } from '../../fast-check.js';
-import { aligned, marketOf } from '../rules/rule-market.js';
+import { alignDays, marketOf } from '../rules/rule-market.js';
 
 beforeAll(() => loadPluginSandbox());
 
@@ -36,7 +36,7 @@ function computed(expression: string, h: Float64Array, count = h.length): Float6
 const rowsOf = (h: Float64Array): number[][] =>
   Array.from({ length: COUNT }, (_, k) => [...h.subarray(k * LENGTH, (k + 1) * LENGTH)]);
 
-const near = (got: Float64Array, expected: readonly number[]): void => {
+const expectClose = (got: Float64Array, expected: readonly number[]): void => {
   expect(got).toHaveLength(expected.length);
   expected.forEach((value, i) =>
     Number.isNaN(value) ? expect(got[i]).toBeNaN() : expect(got[i]).toBeCloseTo(value, 10),
@@ -58,7 +58,7 @@ describe('functions that expressions have, too', () => {
         fc.property(closes, (rows) => {
           const identifiers = Array.from(COLUMNS, (k) => `N${k}`);
           const known = rows.map((row) => row.map((value) => (Number.isNaN(value) ? null : value)));
-          const market = aligned(marketOf({ identifiers, fields: { CLOSE: known } }));
+          const market = alignDays(marketOf({ identifiers, fields: { CLOSE: known } }));
           const terms = {
             market,
             treatment: TreatmentSpec.parse({}),
@@ -79,7 +79,7 @@ describe('functions that expressions have, too', () => {
 });
 
 describe('functions of pairs, runs and shapes agree with plain code', () => {
-  const both = (a: readonly number[], b: readonly number[]): [number, number][] =>
+  const selectPairs = (a: readonly number[], b: readonly number[]): [number, number][] =>
     a.map((value, t): [number, number] => [value, b[t]!]).filter(([x, y]) => x === x && y === y);
   const covariance = (pairs: readonly (readonly [number, number])[], i: 0 | 1, j: 0 | 1): number => {
     const mean = (k: 0 | 1): number => pairs.reduce((sum, p) => sum + p[k], 0) / pairs.length;
@@ -91,21 +91,23 @@ describe('functions of pairs, runs and shapes agree with plain code', () => {
       fc.property(values, values, (h, others) => {
         const [market] = rowsOf(others);
         const text = `[${market!.map((v) => (v === v ? v : 'NaN')).join(',')}]`;
-        const pairs = rowsOf(h).map((row) => both(row, market!));
-        const flat = (p: readonly (readonly [number, number])[], k: 0 | 1): boolean =>
+        const pairs = rowsOf(h).map((row) => selectPairs(row, market!));
+        const isFlat = (p: readonly (readonly [number, number])[], k: 0 | 1): boolean =>
           p.length < 2 || p.every((pair) => pair[k] === p[0]![k]);
-        near(
+        expectClose(
           computed(`rows.dot(h, ${text}, ${LENGTH})`, h, COUNT),
           pairs.map((p) => (p.length === 0 ? NaN : p.reduce((sum, [a, b]) => sum + a * b, 0))),
         );
-        near(
+        expectClose(
           computed(`rows.beta(h, ${text}, ${LENGTH})`, h, COUNT),
-          pairs.map((p) => (flat(p, 1) ? NaN : covariance(p, 0, 1) / covariance(p, 1, 1))),
+          pairs.map((p) => (isFlat(p, 1) ? NaN : covariance(p, 0, 1) / covariance(p, 1, 1))),
         );
-        near(
+        expectClose(
           computed(`rows.correlation(h, ${text}, ${LENGTH})`, h, COUNT),
           pairs.map((p) =>
-            flat(p, 0) || flat(p, 1) ? NaN : covariance(p, 0, 1) / Math.sqrt(covariance(p, 0, 0) * covariance(p, 1, 1)),
+            isFlat(p, 0) || isFlat(p, 1)
+              ? NaN
+              : covariance(p, 0, 1) / Math.sqrt(covariance(p, 0, 0) * covariance(p, 1, 1)),
           ),
         );
       }),
@@ -115,30 +117,37 @@ describe('functions of pairs, runs and shapes agree with plain code', () => {
 
   test('running values and smoothed means', () => {
     const h = Float64Array.of(2, NaN, 1, 3, 5, 4);
-    near(computed('rows.runningSum(h, 3)', h), [2, NaN, 3, 3, 8, 12]);
-    near(computed('rows.runningProduct(h, 3)', h), [2, NaN, 2, 3, 15, 60]);
-    near(computed('rows.runningMax(h, 3)', h), [2, NaN, 2, 3, 5, 5]);
-    near(computed('rows.smooth(h, 1, 3)', h), [2, 2, (1 + 2 / 4) / (1 + 1 / 4), 3, 6.5 / 1.5, (4 + 2.5 + 0.75) / 1.75]);
+    expectClose(computed('rows.runningSum(h, 3)', h), [2, NaN, 3, 3, 8, 12]);
+    expectClose(computed('rows.runningProduct(h, 3)', h), [2, NaN, 2, 3, 15, 60]);
+    expectClose(computed('rows.runningMax(h, 3)', h), [2, NaN, 2, 3, 5, 5]);
+    expectClose(computed('rows.smooth(h, 1, 3)', h), [
+      2,
+      2,
+      (1 + 2 / 4) / (1 + 1 / 4),
+      3,
+      6.5 / 1.5,
+      (4 + 2.5 + 0.75) / 1.75,
+    ]);
   });
 
   test('shapes, arithmetic and ranks', () => {
     const h = Float64Array.of(1, 2, 3, 4, 5, 6);
-    near(computed('rows.transpose(h, 3)', h), [1, 4, 2, 5, 3, 6]);
-    near(computed('rows.cut(rows.repeat(h, 2), 4, 1, 3)', h), [1, 2, 3, 4, 5, 6]);
-    near(computed('rows.subtract(h, rows.repeat(rows.mean(h, 3), 3))', h), [-1, 0, 1, -1, 0, 1]);
-    near(computed('rows.add(h, [1, 2, 3])', h), [2, 4, 6, 5, 7, 9]);
-    near(computed('rows.multiply(rows.divide(h, 2), 4)', h), [2, 4, 6, 8, 10, 12]);
-    near(computed('rows.rank(h, 3)', h), [3, 2, 1, 3, 2, 1]);
-    near(computed('rows.percentile(h)', h), [0, 0.2, 0.4, 0.6, 0.8, 1]);
-    near(computed('rows.demean(h, 2)', h), [-0.5, 0.5, -0.5, 0.5, -0.5, 0.5]);
-    near(computed('rows.share(h, 3)', h), [1 / 6, 2 / 6, 3 / 6, 4 / 15, 5 / 15, 6 / 15]);
-    near(computed('rows.zscore(h, 2)', h), [-1, 1, -1, 1, -1, 1]);
+    expectClose(computed('rows.transpose(h, 3)', h), [1, 4, 2, 5, 3, 6]);
+    expectClose(computed('rows.cut(rows.repeat(h, 2), 4, 1, 3)', h), [1, 2, 3, 4, 5, 6]);
+    expectClose(computed('rows.subtract(h, rows.repeat(rows.mean(h, 3), 3))', h), [-1, 0, 1, -1, 0, 1]);
+    expectClose(computed('rows.add(h, [1, 2, 3])', h), [2, 4, 6, 5, 7, 9]);
+    expectClose(computed('rows.multiply(rows.divide(h, 2), 4)', h), [2, 4, 6, 8, 10, 12]);
+    expectClose(computed('rows.rank(h, 3)', h), [3, 2, 1, 3, 2, 1]);
+    expectClose(computed('rows.percentile(h)', h), [0, 0.2, 0.4, 0.6, 0.8, 1]);
+    expectClose(computed('rows.demean(h, 2)', h), [-0.5, 0.5, -0.5, 0.5, -0.5, 0.5]);
+    expectClose(computed('rows.share(h, 3)', h), [1 / 6, 2 / 6, 3 / 6, 4 / 15, 5 / 15, 6 / 15]);
+    expectClose(computed('rows.zscore(h, 2)', h), [-1, 1, -1, 1, -1, 1]);
   });
 
   test('results are new lists: parts of lists and lists of the script are read, none is written', () => {
     const h = Float64Array.of(1, 2, 3, 4);
-    near(computed('(rows.multiply(h, 5), rows.add(h.subarray(1, 3), [10, 20]).fill(7), h)', h), [1, 2, 3, 4]);
-    near(computed('[...rows.add(h.subarray(1, 3), [10, 20]), ...rows.sum([1, 2]), 0]', h), [12, 23, 3, 0]);
+    expectClose(computed('(rows.multiply(h, 5), rows.add(h.subarray(1, 3), [10, 20]).fill(7), h)', h), [1, 2, 3, 4]);
+    expectClose(computed('[...rows.add(h.subarray(1, 3), [10, 20]), ...rows.sum([1, 2]), 0]', h), [12, 23, 3, 0]);
   });
 });
 

@@ -20,11 +20,11 @@ const market = buildMarket({
     { name: 'E', type: 'DIVIDEND', value: 1, ex: '2024-02-02' },
   ],
 });
-const aligned = (of = market) => alignMarket({ market: of, calendar: calendars.get('XTST')!, calendars });
+const alignDays = (of = market) => alignMarket({ market: of, calendar: calendars.get('XTST')!, calendars });
 const terms = { currency: 'USD', splits: 'apply', withholding: 0 } as const;
 
 test('a dividend is against the price before it, on the shares of its ex-date, in the currency of the index', () => {
-  const rows = listPaidDividends(aligned(), terms);
+  const rows = listPaidDividends(alignDays(), terms);
   expect(rows.map(({ identifier, day }) => [identifier, formatDay(day)])).toEqual([
     ['A', '2024-01-04'],
     ['E', '2024-01-05'],
@@ -35,7 +35,7 @@ test('a dividend is against the price before it, on the shares of its ex-date, i
 });
 
 test('dividends to come are at the last price and rate, on the shares that splits make', () => {
-  const sm = aligned();
+  const sm = alignDays();
   const last = sm.sessions.length - 1;
   const rows = listAnnouncedDividends(sm, last, terms);
   expect(rows.map(({ identifier, exDay }) => [identifier, formatDay(exDay)])).toEqual([
@@ -51,7 +51,7 @@ test('a later announcement is unknown, and known a day nearer the ex-date', () =
     ...market,
     actions: market.actions.map((one) => ({ ...one, announcedDay: parseValidDay('2024-01-05') })),
   };
-  const sm = aligned(announced);
+  const sm = alignDays(announced);
   const last = sm.sessions.length - 1;
   expect(listAnnouncedDividends(sm, last - 1, terms)).toEqual([]);
   expect(listAnnouncedDividends(sm, last, terms)).toHaveLength(2);

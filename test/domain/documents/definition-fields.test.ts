@@ -42,11 +42,11 @@ describe('the fields of a definition', () => {
       for (const day of anchor.unwrap().options) {
         const rebalance = RebalanceSpec.parse({ frequency: cadence, anchor: day });
         const findings = validateRebalance(rebalance, '');
-        const named = (of: Finding['severity']) =>
+        const listPaths = (of: Finding['severity']) =>
           findings.flatMap(({ severity, path }) => (severity === of ? [path.replace(/^\./, '')] : []));
         const read = fields.rebalance.filter((spec) => isRead(spec, rebalance)).map(({ name }) => name);
-        expect(read).toEqual(expect.arrayContaining(named('error')));
-        expect(read.filter((name) => named('warning').includes(name))).toEqual([]);
+        expect(read).toEqual(expect.arrayContaining(listPaths('error')));
+        expect(read.filter((name) => listPaths('warning').includes(name))).toEqual([]);
       }
     for (const specs of Object.values(fields) as (readonly ParameterSpec[])[])
       for (const { name, when } of specs)

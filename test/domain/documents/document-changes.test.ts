@@ -47,7 +47,7 @@ test('equal documents have no changes, whatever the order of their members', () 
   expect(listChanges({ a: [1, { b: null }], c: '' }, { c: '', a: [1, { b: null }] })).toEqual([]);
 });
 
-test('a name put at the front of a list is one addition', () => {
+test('a security put at the front of a list is one addition', () => {
   expect(listChanges({ identifiers: ['B', 'C'] }, { identifiers: ['A', 'B', 'C'] })).toEqual([
     { path: '/identifiers/0', op: 'add', before: null, after: 'A' },
   ]);

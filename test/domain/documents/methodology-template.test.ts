@@ -40,10 +40,10 @@ test('another id and another base date change documents and what refers to them,
 });
 
 test('a file whose documents have other ids, or with an unknown member, is no template', () => {
-  const problems = (file: object) =>
+  const findProblems = (file: object) =>
     MethodologyTemplate.safeParse(file).error?.issues.map(({ path }) => path.join('.'));
   const [parent, main] = template.documents;
-  expect(problems({ ...template, documents: [{ ...parent, id: 'OTHER' }, main] })).toEqual(['documents.0.id']);
-  expect(problems({ ...template, colour: 'blue' })).toEqual(['']);
-  expect(problems({ ...template, source: { ...template.source, date: 'May 2020' } })).toEqual(['source.date']);
+  expect(findProblems({ ...template, documents: [{ ...parent, id: 'OTHER' }, main] })).toEqual(['documents.0.id']);
+  expect(findProblems({ ...template, colour: 'blue' })).toEqual(['']);
+  expect(findProblems({ ...template, source: { ...template.source, date: 'May 2020' } })).toEqual(['source.date']);
 });

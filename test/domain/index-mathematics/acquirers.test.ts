@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { findPresence } from '#domain/books/constituent-changes.js';
-import { expectNear, runIndexCase, weekdays } from './index-case.js';
+import { expectNear, runIndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(6);
+const DAYS = listWeekdays(6);
 
 /** B merges into C, 2 shares for one, on the second session; the universe is A and B. */
 function merged(events: object | undefined, more: object = {}) {

@@ -12,25 +12,25 @@ import {
   runIndexCase,
   shareChangesOf,
   type IndexCase,
-  weekdays,
+  listWeekdays,
 } from './index-case.js';
 
 // Weekdays from Monday 4 March 2024; the reviews on the Fridays 8, 15 and 22 March are sessions 4, 9 and 14.
-const DAYS = weekdays(16);
+const DAYS = listWeekdays(16);
 const REVIEW = 9;
 /** Returns prices that change at the given sessions. */
-const steps = (first: number, changes: Readonly<Record<number, number>> = {}): number[] => {
+const listSteps = (first: number, changes: Readonly<Record<number, number>> = {}): number[] => {
   let price = first;
   return DAYS.map((_, t) => (price = changes[t] ?? price));
 };
 
 /** Returns a price of 100 up to a session. */
-const until = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
+const priceUntil = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
 
 /** Returns an index whose settings are amended from the review of 15 March on. */
 function amendedTo(changes: object, more: Partial<IndexCase>): Run {
   return runIndexCase({
-    close: { A: steps(100), B: steps(100) },
+    close: { A: listSteps(100), B: listSteps(100) },
     rebalance: { frequency: 'weekly', anchor: 'first_session' },
     ...more,
     document: { ...more.document, amendments: [{ effective_from: '2024-03-13', changes }] },
@@ -53,7 +53,7 @@ describe('an amendment of the treatment', () => {
       { pipeline: { treatment: { special_dividends: 'adjust' } } },
       {
         treatment: { special_dividends: 'ignore' },
-        close: { A: steps(100, { 2: 70, [REVIEW]: 63, 11: 49, 12: 98 }), B: steps(100) },
+        close: { A: listSteps(100, { 2: 70, [REVIEW]: 63, 11: 49, 12: 98 }), B: listSteps(100) },
         actions: [
           { name: 'A', type: 'SPECIAL_DIVIDEND', value: 30, ex: DAYS[2]! },
           { name: 'A', type: 'SPECIAL_DIVIDEND', value: 7, ex: DAYS[REVIEW]! },
@@ -75,7 +75,7 @@ describe('an amendment of the treatment', () => {
       { pipeline: { treatment: { withholding_tax: 0.3 } } },
       {
         treatment: { dividends: 'net' },
-        close: { A: steps(100, { 2: 90, 11: 80 }), B: steps(100) },
+        close: { A: listSteps(100, { 2: 90, 11: 80 }), B: listSteps(100) },
         actions: [
           { name: 'A', type: 'DIVIDEND', value: 10, ex: DAYS[2]! },
           { name: 'A', type: 'DIVIDEND', value: 10, ex: DAYS[11]! },
@@ -97,7 +97,7 @@ describe('an amendment of the treatment', () => {
     });
     const market = buildMarket({
       dates: DAYS,
-      close: { A: steps(100, { 2: 70, 11: 49 }), B: steps(100) },
+      close: { A: listSteps(100, { 2: 70, 11: 49 }), B: listSteps(100) },
       actions: [
         { name: 'A', type: 'SPECIAL_DIVIDEND', value: 30, ex: DAYS[2]! },
         { name: 'A', type: 'SPECIAL_DIVIDEND', value: 21, ex: DAYS[11]! },
@@ -120,7 +120,7 @@ const documentOf = (rest: object): object => ({
 });
 
 test('an amendment of the rounding makes index shares whole from its first review on, without a change of the level', () => {
-  const sketch = { close: { A: steps(7), B: steps(11, { 5: 12 }) }, document: { base_market_value: 1000 } };
+  const sketch = { close: { A: listSteps(7), B: listSteps(11, { 5: 12 }) }, document: { base_market_value: 1000 } };
   const [plain, run] = [amendedTo({ rounding: {} }, sketch), amendedTo({ rounding: { shares: 0 } }, sketch)];
   const sharesOf = (of: Run, review: number): number[] =>
     Array.from(createIndexShares(of.index.book, 'USD')(of.index.compositions.list[review]!).shares!);
@@ -137,7 +137,7 @@ describe('an amendment of the changes between reviews', () => {
       { events: { share_changes: 'effective' } },
       {
         weighting: { type: 'MarketCapWeight' },
-        fields: { SHARES_OUTSTANDING: { A: steps(100, { 2: 150, 11: 300 }), B: steps(100) } },
+        fields: { SHARES_OUTSTANDING: { A: listSteps(100, { 2: 150, 11: 300 }), B: listSteps(100) } },
       },
     );
     expect(shareChangesOf(run)).toEqual([{ session: 11, column: 0, before: 150, after: 300 }]);
@@ -150,8 +150,8 @@ describe('an amendment of the changes between reviews', () => {
     const run = amendedTo(
       { events: { replacement: 'next_ranked' } },
       {
-        close: { A: until(2), B: until(11), C: steps(100), D: steps(100) },
-        fields: { SHARES_OUTSTANDING: { A: steps(4), B: steps(3), C: steps(2), D: steps(1) } },
+        close: { A: priceUntil(2), B: priceUntil(11), C: listSteps(100), D: listSteps(100) },
+        fields: { SHARES_OUTSTANDING: { A: listSteps(4), B: listSteps(3), C: listSteps(2), D: listSteps(1) } },
         selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }],
         actions: [
           { name: 'A', type: 'ACQUISITION', value: 100, ex: DAYS[2]! },
@@ -175,7 +175,7 @@ describe('an amendment of the changes between reviews', () => {
 });
 
 test('an amendment of an overlay is followed from the close of its date on, from the level of that close', () => {
-  const market = buildMarket({ dates: DAYS, close: { A: steps(100), B: steps(100, { 12: 120 }) } });
+  const market = buildMarket({ dates: DAYS, close: { A: listSteps(100), B: listSteps(100, { 12: 120 }) } });
   const X = IndexDocument.parse(documentOf({ pipeline: { weighting: { type: 'EqualWeight' } } }));
   const overlay = overlayOn(
     { type: 'fee', percent: 10 },

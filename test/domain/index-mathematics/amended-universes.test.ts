@@ -6,11 +6,11 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn, type RunRequest } from '../backtest/random-run.js';
-import { CALENDARS, expectNear, runIndexCase, weekdays } from './index-case.js';
+import { CALENDARS, expectNear, runIndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(30); // From Monday 4 March 2024; reviews on Fridays.
-const flat = (value: number): number[] => DAYS.map(() => value);
-const rows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
+const DAYS = listWeekdays(30); // From Monday 4 March 2024; reviews on Fridays.
+const repeatPrice = (value: number): number[] => DAYS.map(() => value);
+const listRows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
 const weekly = { frequency: 'weekly', anchor: 'first_session' };
 const list = (...identifiers: string[]) => ({ universe: { kind: 'list', identifiers } });
 
@@ -34,7 +34,7 @@ function heldOn({ index: { book } }: Run, date: string): string[] {
 
 describe('an amended universe', () => {
   test('is that by which a suspended constituent stays or leaves', () => {
-    const close = { A: DAYS.map((_, t) => (t < 3 ? 100 : null)), B: flat(100), C: flat(100) };
+    const close = { A: DAYS.map((_, t) => (t < 3 ? 100 : null)), B: repeatPrice(100), C: repeatPrice(100) };
     const suspended = (changes: object) =>
       runIndexCase({
         close,
@@ -51,7 +51,7 @@ describe('an amended universe', () => {
   test('is that which an acquirer is in or outside of', () => {
     const merged = (changes: object) =>
       runIndexCase({
-        close: { A: flat(100), B: DAYS.map((_, t) => (t < 20 ? 100 : null)), C: flat(50) },
+        close: { A: repeatPrice(100), B: DAYS.map((_, t) => (t < 20 ? 100 : null)), C: repeatPrice(50) },
         universe: ['A', 'B'],
         actions: [{ name: 'B', type: 'MERGER', value: 2, related: 'C', ex: DAYS[20]! }],
         rebalance: weekly,
@@ -68,8 +68,8 @@ test('decisions on the data known at the time follow each text of a methodology'
   const contentWith = (countOfA: number): MarketData =>
     buildMarket({
       dates: DAYS,
-      close: { A: rows(100, 1), B: rows(50, -0.5), C: flat(20) },
-      fields: { SHARES_OUTSTANDING: { A: flat(countOfA), B: flat(300), C: flat(1000) } },
+      close: { A: listRows(100, 1), B: listRows(50, -0.5), C: repeatPrice(20) },
+      fields: { SHARES_OUTSTANDING: { A: repeatPrice(countOfA), B: repeatPrice(300), C: repeatPrice(1000) } },
     });
   const [before, since] = [contentWith(100), contentWith(500)];
   const corrected = parseValidDay('2024-03-26');
@@ -104,8 +104,8 @@ test('decisions on the data known at the time follow each text of a methodology'
 describe('an index on an amended one', () => {
   const market = buildMarket({
     dates: DAYS,
-    close: { A: rows(100, 1), B: rows(50, -0.2), C: rows(20, 0.3), D: rows(80, 0.1) },
-    fields: { FORECAST: { A: flat(0.1), B: flat(0.08), C: flat(0.06), D: flat(0.2) } },
+    close: { A: listRows(100, 1), B: listRows(50, -0.2), C: listRows(20, 0.3), D: listRows(80, 0.1) },
+    fields: { FORECAST: { A: repeatPrice(0.1), B: repeatPrice(0.08), C: repeatPrice(0.06), D: repeatPrice(0.2) } },
   });
   const begin = { calendar: 'MAIN', base_date: DAYS[0], rebalance: weekly };
   const parent = IndexDocument.parse({
@@ -149,16 +149,16 @@ describe('an index on an amended one', () => {
   test.each([false, true])(
     'that is optimised solves over them under its own rows (on data known at the time: %s)',
     (isKnown) => {
-      const bounded = (upper: number) => [{ id: 'most', type: 'PositionBounds', params: { lower: 0, upper } }];
+      const limitWeights = (upper: number) => [{ id: 'most', type: 'PositionBounds', params: { lower: 0, upper } }];
       const found = run(
         {
           derivation: {
             source_index_id: 'P',
             objective: 'max_return',
             expected_returns: { type: 'field', field: 'FORECAST' },
-            constraints: bounded(0.6),
+            constraints: limitWeights(0.6),
           },
-          amendments: [{ effective_from: '2024-03-27', changes: { derivation: { constraints: bounded(0.7) } } }],
+          amendments: [{ effective_from: '2024-03-27', changes: { derivation: { constraints: limitWeights(0.7) } } }],
         },
         isKnown ? { known: { at: () => market } } : {},
       );

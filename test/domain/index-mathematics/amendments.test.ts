@@ -7,13 +7,13 @@ import { findTextOn } from '#domain/documents/amended-texts.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { CALENDARS, runIndexCase, weekdays } from './index-case.js';
+import { CALENDARS, runIndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(30); // From Monday 4 March 2024.
-const rows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
+const DAYS = listWeekdays(30); // From Monday 4 March 2024.
+const listRows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
 const sketch = {
-  close: { A: rows(100, 1), B: rows(50, -0.5), C: rows(20, 0) },
-  fields: { SHARES_OUTSTANDING: { A: rows(100, 0), B: rows(300, 0), C: rows(1000, 0) } },
+  close: { A: listRows(100, 1), B: listRows(50, -0.5), C: listRows(20, 0) },
+  fields: { SHARES_OUTSTANDING: { A: listRows(100, 0), B: listRows(300, 0), C: listRows(1000, 0) } },
   rebalance: { frequency: 'weekly', anchor: 'first_session' }, // Fridays.
 };
 const toCap = { pipeline: { weighting: { type: 'MarketCapWeight' } } };
@@ -95,12 +95,12 @@ const body = {
   rebalance: { frequency: 'weekly' },
   pipeline: { weighting: { type: 'EqualWeight' } },
 };
-const amendment = (effective_from: string, changes: object, rest = {}) => ({ effective_from, changes, ...rest });
+const createAmendment = (effective_from: string, changes: object, rest = {}) => ({ effective_from, changes, ...rest });
 
 test('the text in force on a day has the changes up to it', () => {
   const document = IndexDocument.parse({
     ...body,
-    amendments: [amendment('2024-03-20', toCap), amendment('2024-04-02', onlyA)],
+    amendments: [createAmendment('2024-03-20', toCap), createAmendment('2024-04-02', onlyA)],
   });
   const on = (date: string) => findTextOn(document, parseValidDay(date)).document;
   expect(on('2024-03-19').pipeline!.weighting.type).toBe('EqualWeight');
@@ -113,7 +113,7 @@ test('the text in force on a day has the changes up to it', () => {
 test('the methodology says which text applies when', () => {
   const document = IndexDocument.parse({
     ...body,
-    amendments: [amendment('2024-03-20', toCap, { announced: '2024-03-05', reason: 'Client consultation' })],
+    amendments: [createAmendment('2024-03-20', toCap, { announced: '2024-03-05', reason: 'Client consultation' })],
   });
   const text = createMethodology(document).join('\n');
   expect(text).toContain('From the first review on or after 2024-03-20 the index follows an amended version');
@@ -130,7 +130,7 @@ test('a run stays that of its definition while amendments take effect after its 
     documents: { X: IndexDocument.parse({ ...body, ...(amendments.length === 0 ? {} : { amendments }) }) },
     request: {} as never, // Not compared here.
   });
-  const [before, after] = [planOf(), planOf(amendment('2024-03-20', toCap))];
+  const [before, after] = [planOf(), planOf(createAmendment('2024-03-20', toCap))];
   const changesThrough = (date: string) =>
     listDefinitionChanges({ plan: limitPlanToDate(before, date) }, { plan: limitPlanToDate(after, date) });
   expect(changesThrough('2024-03-19')).toEqual([]);
@@ -138,7 +138,7 @@ test('a run stays that of its definition while amendments take effect after its 
 });
 
 describe('amendments that cannot be followed are refused', () => {
-  const found = (...amendments: object[]) => foundIn({ amendments });
+  const listAmendmentFindings = (...amendments: object[]) => foundIn({ amendments });
   const errorsIn = (members: object) =>
     validateIndex({ ...body, ...members }, {
       calendars: [...CALENDARS.list()],
@@ -147,36 +147,41 @@ describe('amendments that cannot be followed are refused', () => {
   const foundIn = (members: object) => errorsIn(members).map(({ code, path }) => `${code} ${path}`);
 
   test('the message names the member of the amendment', () => {
-    const amendments = [amendment('2024-03-20', { pipeline: { weighting: { type: 'EqualWeight', cap: 7 } } })];
+    const amendments = [createAmendment('2024-03-20', { pipeline: { weighting: { type: 'EqualWeight', cap: 7 } } })];
     expect(errorsIn({ amendments }).map(({ message }) => message)).toEqual([
       'amendments[0].changes.pipeline.weighting.cap is 7; at most 1 is accepted.',
     ]);
   });
 
   test.each([
-    [[amendment('2024-03-20', toCap)], []],
-    [[amendment('2024-04-02', toCap), amendment('2024-03-20', onlyA)], ['INVALID_RANGE amendments[1].effective_from']],
-    [[amendment(DAYS[0]!, toCap)], ['INVALID_RANGE amendments[0].effective_from']],
-    [[amendment('2024-03-20', toCap, { announced: '2024-03-20' })], []],
-    [[amendment('2024-03-20', toCap, { announced: '2024-03-21' })], ['INVALID_RANGE amendments[0].announced']],
-    [[amendment('2024-03-20', { currency: 'EUR' })], ['UNKNOWN_FIELD amendments[0].changes.currency']],
-    [[amendment('2024-03-20', { treatment: {} })], ['UNKNOWN_FIELD amendments[0].changes.treatment']],
-    [[amendment('2024-03-20', toCap, { note: 'x' })], ['UNKNOWN_FIELD amendments[0].note']],
+    [[createAmendment('2024-03-20', toCap)], []],
     [
-      [amendment('2024-03-20', { pipeline: { weighting: { type: 'Nothing' } } })],
+      [createAmendment('2024-04-02', toCap), createAmendment('2024-03-20', onlyA)],
+      ['INVALID_RANGE amendments[1].effective_from'],
+    ],
+    [[createAmendment(DAYS[0]!, toCap)], ['INVALID_RANGE amendments[0].effective_from']],
+    [[createAmendment('2024-03-20', toCap, { announced: '2024-03-20' })], []],
+    [[createAmendment('2024-03-20', toCap, { announced: '2024-03-21' })], ['INVALID_RANGE amendments[0].announced']],
+    [[createAmendment('2024-03-20', { currency: 'EUR' })], ['UNKNOWN_FIELD amendments[0].changes.currency']],
+    [[createAmendment('2024-03-20', { treatment: {} })], ['UNKNOWN_FIELD amendments[0].changes.treatment']],
+    [[createAmendment('2024-03-20', toCap, { note: 'x' })], ['UNKNOWN_FIELD amendments[0].note']],
+    [
+      [createAmendment('2024-03-20', { pipeline: { weighting: { type: 'Nothing' } } })],
       ['UNKNOWN_TYPE amendments[0].changes.pipeline.weighting.type'],
     ],
     [
-      [amendment('2024-03-20', { pipeline: { treatment: { dividends: 'net' } } })],
+      [createAmendment('2024-03-20', { pipeline: { treatment: { dividends: 'net' } } })],
       ['IMMUTABLE_FIELD amendments[0].changes.pipeline.treatment.dividends'],
     ],
-  ])('%j: %j', (amendments, expected) => expect(found(...amendments)).toEqual(expected));
+  ])('%j: %j', (amendments, expected) => expect(listAmendmentFindings(...amendments)).toEqual(expected));
 
   test('an error of the first version, or of an earlier amendment, is reported once and where it was written', () => {
-    const amendments = [amendment('2024-03-20', toCap), amendment('2024-04-02', onlyA)];
+    const amendments = [createAmendment('2024-03-20', toCap), createAmendment('2024-04-02', onlyA)];
     expect(foundIn({ rebalance: { frequency: 'never' }, amendments })).toEqual(['NOT_IN_CHOICES rebalance.frequency']);
-    const wrong = amendment('2024-03-20', { rebalance: { frequency: 'never' } });
-    expect(found(wrong, amendments[1]!)).toEqual(['NOT_IN_CHOICES amendments[0].changes.rebalance.frequency']);
+    const wrong = createAmendment('2024-03-20', { rebalance: { frequency: 'never' } });
+    expect(listAmendmentFindings(wrong, amendments[1]!)).toEqual([
+      'NOT_IN_CHOICES amendments[0].changes.rebalance.frequency',
+    ]);
   });
 });
 
@@ -192,7 +197,7 @@ test('an overlay keeps its type and what lies beneath it', () => {
     overlay: { type: 'fee', percent: 1 },
   };
   const foundIn = (changes: object): string[] =>
-    validateIndex({ ...overlay, amendments: [amendment('2024-03-20', changes)] }, {
+    validateIndex({ ...overlay, amendments: [createAmendment('2024-03-20', changes)] }, {
       calendars: [...CALENDARS.list()],
       indexOf: (id: string) => (id === 'X' ? source : undefined),
     } as never)

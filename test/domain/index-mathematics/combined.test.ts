@@ -4,7 +4,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { buildMarket, type ActionSketch } from '../backtest/market-builder.js';
 import { expectResumes, newTally } from '../backtest/extend/growing-run.js';
-import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { CALENDARS, expectNear, levelsIn, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
 import { replay, type ReplayTerms } from './plain-replay.js';
 
 /**
@@ -13,7 +13,7 @@ import { replay, type ReplayTerms } from './plain-replay.js';
  */
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 const SESSIONS = 40;
-const DAYS = weekdays(SESSIONS);
+const DAYS = listWeekdays(SESSIONS);
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
 const COUNTRIES = ['US', 'GB', 'FR'];
 const RATES: Readonly<Record<string, number>> = { US: 0.3, GB: 0, FR: 0.15 };
@@ -72,13 +72,13 @@ type Drawn = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
 
 /** Returns the market of a case; prices and share counts after a session can be shifted. */
 function marketOf({ steps, events, counts, shift }: Drawn, changedAfter = Infinity) {
-  const path = (n: number): number[] => {
+  const listPath = (n: number): number[] => {
     let price = 40 + 15 * n;
     return DAYS.map(
       (_, t) => (price *= 1 + (steps[(7 * t + n * 31) % 300]! + (t > changedAfter ? shift * (n % 3) : 0)) / 1000),
     );
   };
-  const close: Record<string, (number | null)[]> = Object.fromEntries(NAMES.map((name, n) => [name, path(n)]));
+  const close: Record<string, (number | null)[]> = Object.fromEntries(NAMES.map((name, n) => [name, listPath(n)]));
   const sorted = events.toSorted((a, b) => a.at - b.at);
   const own = sorted.filter(
     (one, i) =>
@@ -209,7 +209,7 @@ describe('all of it in one document, on random markets', () => {
   test('no data after a session changes constituents and target weights of what was decided by then', () => {
     fc.assert(
       fc.property(randomCase, (drawn) => {
-        const decided = (changedAfter: number) => {
+        const listDecisions = (changedAfter: number) => {
           const { rebalances } = runIndexCase({ ...marketOf(drawn, changedAfter), ...caseOf(drawn) });
           return rebalances
             .filter(
@@ -221,7 +221,7 @@ describe('all of it in one document, on random markets', () => {
               return [one.session, [...columns], [...weights]];
             });
         };
-        expect(decided(drawn.since)).toEqual(decided(Infinity));
+        expect(listDecisions(drawn.since)).toEqual(listDecisions(Infinity));
       }),
       { numRuns: RUNS },
     );

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { holding } from '../backtest/signed-case.js';
-import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
+import { createHolding } from '../backtest/signed-case.js';
+import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(12);
+const DAYS = listWeekdays(12);
 
 /** Returns the weights held at a close, by security. */
 function heldAt({ index: { book } }: Run, at: number): Record<string, number> {
@@ -66,7 +66,7 @@ test('a short position pays ordinary dividends whole, whatever is withheld from 
     close: { A: [100, 100], B: [100, 90] },
     actions: [{ name: 'B', type: 'DIVIDEND', value: 10, ex: DAYS[1]! }],
     treatment: { dividends: 'net', withholding_tax: 0.3 },
-    request: { createDecider: holding(() => ({ A: 1.5, B: -0.5 })) },
+    request: { createDecider: createHolding(() => ({ A: 1.5, B: -0.5 })) },
   });
   // The short position gains the 5 that it pays.
   expectNear(levelsIn(run, 'price')[1]!, 105);

@@ -9,7 +9,7 @@ import { runOn, type RunRequest } from '../backtest/random-run.js';
 export const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
 
 /** Returns weekdays from Monday 4 March 2024 on. */
-export function weekdays(count: number): string[] {
+export function listWeekdays(count: number): string[] {
   const { sessions } = CALENDARS.get('MAIN')!;
   const first = sessions.findIndex((day) => new Date(day * 86_400_000).toISOString().startsWith('2024-03-04'));
   return Array.from({ length: count }, (_, t) =>
@@ -49,7 +49,7 @@ export function runIndexCase({
   ...sketch
 }: IndexCase): Run {
   const sessions = Object.values(sketch.close)[0]!.length;
-  const dates = weekdays(sessions);
+  const dates = listWeekdays(sessions);
   const document = IndexDocument.parse({
     id: 'X',
     name: 'X',

@@ -1,19 +1,24 @@
 import { expect, test } from 'vitest';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { CALENDARS, expectNear, runIndexCase, shareChangesOf, type IndexCase, weekdays } from './index-case.js';
+import { CALENDARS, expectNear, runIndexCase, shareChangesOf, type IndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(12);
-const flat = (price: number): number[] => DAYS.map(() => price);
+const DAYS = listWeekdays(12);
+const repeatPrice = (price: number): number[] => DAYS.map(() => price);
 const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
 const on = (at: number, more: object = {}) => ({ frequency: 'custom', dates: [DAYS[at]], ...more });
 
 /** Runs an index of A to D with market values 400, 300, 200 and 100; one of them is acquired at 100 on a session. */
 function bought(name: string, at: number, more: Partial<IndexCase> = {}) {
-  const close: Record<string, (number | null)[]> = { A: flat(100), B: flat(100), C: flat(100), D: flat(100) };
-  close[name] = flat(100).map((price, t) => (t > at ? null : price));
+  const close: Record<string, (number | null)[]> = {
+    A: repeatPrice(100),
+    B: repeatPrice(100),
+    C: repeatPrice(100),
+    D: repeatPrice(100),
+  };
+  close[name] = repeatPrice(100).map((price, t) => (t > at ? null : price));
   return runIndexCase({
     close,
-    fields: { SHARES_OUTSTANDING: { A: flat(4), B: flat(3), C: flat(2), D: flat(1) } },
+    fields: { SHARES_OUTSTANDING: { A: repeatPrice(4), B: repeatPrice(3), C: repeatPrice(2), D: repeatPrice(1) } },
     selection: TOP_2,
     actions: [{ name, type: 'ACQUISITION', value: 100, ex: DAYS[at]! }],
     events: { replacement: 'next_ranked' },
@@ -50,8 +55,8 @@ test('share counts of a phase are those of its securities: without a change noth
     rebalance: on(4, { phase: { sessions: 3 } }),
     selection: [{ id: 'top', type: 'TopN', params: { field: 'RANK', count: 2 } }],
     fields: {
-      SHARES_OUTSTANDING: { A: flat(4), B: flat(3), C: flat(2), D: flat(1) },
-      RANK: { A: DAYS.map((_, t) => (t < 3 ? 9 : 1)), B: flat(5), C: flat(4), D: flat(2) },
+      SHARES_OUTSTANDING: { A: repeatPrice(4), B: repeatPrice(3), C: repeatPrice(2), D: repeatPrice(1) },
+      RANK: { A: DAYS.map((_, t) => (t < 3 ? 9 : 1)), B: repeatPrice(5), C: repeatPrice(4), D: repeatPrice(2) },
     },
   });
   expect(shareChangesOf(run)).toEqual([]);
@@ -59,7 +64,7 @@ test('share counts of a phase are those of its securities: without a change noth
 });
 
 test('one share of each is held whatever the pricing date', () => {
-  const close = { A: DAYS.map((_, t) => (t < 4 ? 300 : 100)), B: flat(100) };
+  const close = { A: DAYS.map((_, t) => (t < 4 ? 300 : 100)), B: repeatPrice(100) };
   const dates = {
     reference: { rule: 'sessions_before', sessions: 4 },
     pricing_date: { rule: 'sessions_before', sessions: 1 },
@@ -88,8 +93,10 @@ test('an immediate amendment has the dates of its rebalance, and its events appl
 
 test('a phase that began before an amendment ends by the text that it began with', () => {
   const run = runIndexCase({
-    close: { A: flat(100), B: flat(100), C: flat(100) },
-    fields: { RANK: { A: flat(3), B: DAYS.map((_, t) => (t < 3 ? 2 : 1)), C: DAYS.map((_, t) => (t < 3 ? 1 : 2)) } },
+    close: { A: repeatPrice(100), B: repeatPrice(100), C: repeatPrice(100) },
+    fields: {
+      RANK: { A: repeatPrice(3), B: DAYS.map((_, t) => (t < 3 ? 2 : 1)), C: DAYS.map((_, t) => (t < 3 ? 1 : 2)) },
+    },
     selection: [{ id: 'top', type: 'TopN', params: { field: 'RANK', count: 2 } }],
     rebalance: on(4, { phase: { sessions: 4 } }),
     document: { amendments: [{ effective_from: DAYS[6], changes: { rebalance: { phase: null, dates: [DAYS[10]] } } }] },

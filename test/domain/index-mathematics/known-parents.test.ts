@@ -5,9 +5,9 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { buildMarket } from '../backtest/market-builder.js';
-import { CALENDARS, weekdays } from './index-case.js';
+import { CALENDARS, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(30);
+const DAYS = listWeekdays(30);
 /** Reference and effective session of the review. */
 const [DECISION, EFFECTIVE] = [10, 15];
 
@@ -85,17 +85,17 @@ describe.each([
 describe('an index on the constituents of a parent with the same base date and notice', () => {
   const both = { base_date: DAYS[EFFECTIVE] };
   const rebalance = { dates: [] };
-  const first = (input: Omit<ParentCase, 'rebalance'>) => {
+  const listFirstComposition = (input: Omit<ParentCase, 'rebalance'>) => {
     const [composition] = composerOf({ rebalance, both, ...input }).compositions('C').list;
     const { columns, decision, session } = composition!;
     return [decision, session, Array.from(columns, (column) => 'ABC'[column]).join('')];
   };
 
   test('begins with those that the parent has decided by then', () => {
-    expect(first({})).toEqual([DECISION, EFFECTIVE, 'ABC']);
+    expect(listFirstComposition({})).toEqual([DECISION, EFFECTIVE, 'ABC']);
     const dearest = { id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 2 } };
-    expect(first({ selection: [dearest] })).toEqual([DECISION, EFFECTIVE, 'AC']);
-    expect(first({ delisted: EFFECTIVE - 2 })).toEqual([DECISION, EFFECTIVE, 'AB']);
+    expect(listFirstComposition({ selection: [dearest] })).toEqual([DECISION, EFFECTIVE, 'AC']);
+    expect(listFirstComposition({ delisted: EFFECTIVE - 2 })).toEqual([DECISION, EFFECTIVE, 'AB']);
   });
 
   test('follows those in force later', () => {

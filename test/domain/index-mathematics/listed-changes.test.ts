@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { fc } from '../../fast-check.js';
-import { expectNear, runIndexCase, shareChangesOf, weekdays } from './index-case.js';
+import { expectNear, runIndexCase, shareChangesOf, listWeekdays } from './index-case.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 /** Only books of more than 64 sessions list the changes of their counts. */
 const SESSIONS = 100;
 const NAMES = ['A', 'B', 'C', 'D', 'E'];
-const DAYS = weekdays(SESSIONS);
+const DAYS = listWeekdays(SESSIONS);
 
 /** A book lists changes only if they are at most an eighth of its counts. */
 const STEPS = [...Array.from({ length: 60 }, () => 0), 1, 2, -3, 4, 7, null, null];

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { createIndexShares } from '#domain/books/index-shares.js';
 import { fc } from '../../fast-check.js';
-import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
+import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
 
 /** A Python with numpy, which replays indices without code of this project; undefined if there is none. */
 const python = ['python3', '/usr/bin/python3'].find((path) => spawnSync(path, ['-c', 'import numpy']).status === 0);
@@ -11,7 +11,7 @@ if (python === undefined) console.log('skipped: no Python with numpy is on this 
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 25);
 const SESSIONS = 60;
-const DAYS = weekdays(SESSIONS); // From Monday 4 March 2024.
+const DAYS = listWeekdays(SESSIONS); // From Monday 4 March 2024.
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
 const COUNT = 4;
 const IN_EUR = new Set(['C', 'D', 'G']);
@@ -41,12 +41,12 @@ type Drawn = typeof drawn extends fc.Arbitrary<infer T> ? T : never;
 
 /** Returns the index, and the input of its replay. */
 function caseOf({ steps, paid, lag }: Drawn): { readonly run: Run; readonly input: object } {
-  const path = (start: number, n: number): number[] => {
+  const listPath = (start: number, n: number): number[] => {
     let value = start;
     return DAYS.map((_, t) => (value *= 1 + steps[(7 * t + n * 31) % steps.length]! / 1000));
   };
-  const close = Object.fromEntries(NAMES.map((name, n) => [name, path(30 + 12 * n, n)]));
-  const euro = path(1.1, 77);
+  const close = Object.fromEntries(NAMES.map((name, n) => [name, listPath(30 + 12 * n, n)]));
+  const euro = listPath(1.1, 77);
   const counts = Object.fromEntries(NAMES.map((name, n) => [name, DAYS.map((_, t) => 1000 * (n + 1) + 10 * t)]));
   const run = runIndexCase({
     close: { ...close, EURUSD: euro },
@@ -72,18 +72,18 @@ function caseOf({ steps, paid, lag }: Drawn): { readonly run: Run; readonly inpu
       },
     ],
   });
-  const cells = (of: (name: string, t: number) => number): number[][] =>
+  const listCells = (of: (name: string, t: number) => number): number[][] =>
     DAYS.map((_, t) => NAMES.map((name) => of(name, t)));
   const sum = (type: string, unit: number) =>
-    cells((name, t) =>
+    listCells((name, t) =>
       paid
         .filter((one) => one.type === type && NAMES[one.name] === name && one.at === t)
         .reduce((total, { size }) => total + unit * size, 0),
     );
   const input = {
-    close: cells((name, t) => close[name]![t]!),
-    counts: cells((name, t) => counts[name]![t]!),
-    rate: cells((name, t) => (IN_EUR.has(name) ? euro[t]! : 1)),
+    close: listCells((name, t) => close[name]![t]!),
+    counts: listCells((name, t) => counts[name]![t]!),
+    rate: listCells((name, t) => (IN_EUR.has(name) ? euro[t]! : 1)),
     ordinary: sum('DIVIDEND', 0.4),
     special: sum('SPECIAL_DIVIDEND', 0.4),
     split: sum('SPLIT', 1).map((row) => row.map((size) => 1 + size)),

@@ -60,14 +60,14 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
     keepDivisor(index, terms);
     market.close(t);
     const value = worth(index.shares, market);
-    const dividends = (tax: ReplayTerms['withholdingTax']): number => dividendsOf(index.shares, market, tax);
+    const computeDividends = (tax: ReplayTerms['withholdingTax']): number => dividendsOf(index.shares, market, tax);
     if (t > from) {
       const price = value / index.divisor;
       const grow = (level: number, paid: number): number =>
         (level * (price + paid / index.divisor)) / result.price.at(-1)!;
-      result.total.push(grow(result.total.at(-1)!, dividends(0)));
-      result.net.push(grow(result.net.at(-1)!, dividends(terms.withholdingTax)));
-      result.points.push(dividends(0) / index.divisor);
+      result.total.push(grow(result.total.at(-1)!, computeDividends(0)));
+      result.net.push(grow(result.net.at(-1)!, computeDividends(terms.withholdingTax)));
+      result.points.push(computeDividends(0) / index.divisor);
       result.price.push(price);
     }
     for (const one of pending.values()) leave(one, market, t, terms);
@@ -273,7 +273,7 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
   );
   const on = (t: number) =>
     actions.filter(({ exDay }) => exDay <= sessions[t]! && (t === 0 || exDay > sessions[t - 1]!));
-  const money = (name: string): number => carried.get(name)! * rate(name);
+  const computeMoney = (name: string): number => carried.get(name)! * rate(name);
   const rate = (name: string): number => {
     const currency = currencies.get(name)!;
     return currency === 'USD' || name.length === 6 ? 1 : carried.get(`${currency}USD`)!;
@@ -282,7 +282,7 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
     names: identifiers,
     actionsOn: on,
     rate,
-    money: (name) => (carried.get(name) === undefined ? 0 : money(name)),
+    money: (name) => (carried.get(name) === undefined ? 0 : computeMoney(name)),
     dividend: (name) => paid.get(name) ?? 0,
     count(name, t) {
       const row = dates.indexOf(sessions[t]!);
@@ -315,7 +315,7 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
       for (const { identifier, type, value, related, cash = 0 } of on(t)) {
         if (type === 'DIVIDEND') paid.set(identifier, (paid.get(identifier) ?? 0) + value);
         if (type === 'ACQUISITION' || (type === 'DELISTING' && value > 0)) carried.set(identifier, value);
-        if (type === 'MERGER') carried.set(identifier, (value * money(related!)) / rate(identifier) + cash);
+        if (type === 'MERGER') carried.set(identifier, (value * computeMoney(related!)) / rate(identifier) + cash);
       }
     },
   };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
+import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(70); // Monday 4 March to Friday 7 June 2024.
+const DAYS = listWeekdays(70); // Monday 4 March to Friday 7 June 2024.
 
 describe('total return of a capitalisation-weighted index', () => {
   // S&P DJI, Index Mathematics Methodology, total return: TR[t] = TR[t-1] (PR[t] + ID[t]) / PR[t-1], where ID is the
@@ -9,7 +9,7 @@ describe('total return of a capitalisation-weighted index', () => {
   const shares = { A: 1_000, B: 2_500, C: 700, D: 4_000 };
   type Name = keyof typeof shares;
   const names = Object.keys(shares) as Name[]; // Object.keys returns plain strings.
-  const price = (name: Name, t: number): number =>
+  const computePrice = (name: Name, t: number): number =>
     40 + 25 * names.indexOf(name) + 6 * Math.sin(t / (3 + names.indexOf(name)));
   const paid: Readonly<Record<Name, Readonly<Record<number, number>>>> = {
     A: { 5: 0.4, 33: 0.5 },
@@ -17,10 +17,10 @@ describe('total return of a capitalisation-weighted index', () => {
     C: { 12: 0.9, 47: 1 },
     D: { 60: 2 },
   };
-  const rows = (of: (t: number) => number): number[] => DAYS.map((_, t) => of(t));
+  const listRows = (of: (t: number) => number): number[] => DAYS.map((_, t) => of(t));
   const run = runIndexCase({
-    close: Object.fromEntries(names.map((name) => [name, rows((t) => price(name, t))])),
-    fields: { SHARES_OUTSTANDING: Object.fromEntries(names.map((name) => [name, rows(() => shares[name])])) },
+    close: Object.fromEntries(names.map((name) => [name, listRows((t) => computePrice(name, t))])),
+    fields: { SHARES_OUTSTANDING: Object.fromEntries(names.map((name) => [name, listRows(() => shares[name])])) },
     weighting: { type: 'MarketCapWeight' },
     rebalance: { frequency: 'monthly' },
     actions: names.flatMap((name) =>
@@ -29,7 +29,7 @@ describe('total return of a capitalisation-weighted index', () => {
   });
 
   test('is that of the formula on shares, prices and dividends only, to 1e-12', () => {
-    const value = (t: number): number => names.reduce((sum, name) => sum + shares[name] * price(name, t), 0);
+    const value = (t: number): number => names.reduce((sum, name) => sum + shares[name] * computePrice(name, t), 0);
     const divisor = value(0) / 100;
     const [pr, tr] = [levelsIn(run, 'price'), levelsIn(run, 'total')];
     let total = 100;

@@ -1,19 +1,24 @@
 import { describe, expect, test } from 'vitest';
-import { expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
 
-const DAYS = weekdays(12);
+const DAYS = listWeekdays(12);
 const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
-const flat = (price: number, sessions = 5): number[] => Array.from({ length: sessions }, () => price);
+const repeatPrice = (price: number, sessions = 5): number[] => Array.from({ length: sessions }, () => price);
 
 /**
  * Runs an index on A to D with market values 400, 300, 200 and 100, of which it holds A and B. A is acquired on the
  * third session.
  */
-function changed(more: Partial<IndexCase> = {}) {
-  const close = { A: [100, 100, 100, null, null], B: flat(100), C: [100, 100, 100, 110, 110], D: flat(100) };
+function runReplacement(more: Partial<IndexCase> = {}) {
+  const close = {
+    A: [100, 100, 100, null, null],
+    B: repeatPrice(100),
+    C: [100, 100, 100, 110, 110],
+    D: repeatPrice(100),
+  };
   return runIndexCase({
     close,
-    fields: { SHARES_OUTSTANDING: { A: flat(4), B: flat(3), C: flat(2), D: flat(1) } },
+    fields: { SHARES_OUTSTANDING: { A: repeatPrice(4), B: repeatPrice(3), C: repeatPrice(2), D: repeatPrice(1) } },
     selection: TOP_2,
     actions: [{ name: 'A', type: 'ACQUISITION', value: 100, ex: DAYS[2]! }],
     events: { replacement: 'next_ranked' },
@@ -21,7 +26,7 @@ function changed(more: Partial<IndexCase> = {}) {
   });
 }
 
-type Case = ReturnType<typeof changed>;
+type Case = ReturnType<typeof runReplacement>;
 
 function heldAt({ index: { book } }: Case, at: number): Record<string, number> {
   const H = book.columns.length;
@@ -35,7 +40,7 @@ function heldAt({ index: { book } }: Case, at: number): Record<string, number> {
 
 describe('a constituent that leaves between reviews', () => {
   test('is replaced by the best-ranked security that the last review left out, at its weight', () => {
-    const run = changed();
+    const run = runReplacement();
     expect(heldAt(run, 1)).toEqual({ A: 0.5, B: 0.5 });
     expect(heldAt(run, 2)).toEqual({ B: 0.5, C: 0.5 });
     // C rises by 10 %; A has been replaced by C in the divisor.
@@ -48,7 +53,7 @@ describe('a constituent that leaves between reviews', () => {
   });
 
   test('is replaced by the market value of the other where those are the weights', () => {
-    const run = changed({ weighting: { type: 'MarketCapWeight' } });
+    const run = runReplacement({ weighting: { type: 'MarketCapWeight' } });
     expect(heldAt(run, 1)).toEqual({ A: Math.round((4 / 7) * 1e12) / 1e12, B: Math.round((3 / 7) * 1e12) / 1e12 });
     expect(heldAt(run, 2)).toEqual({ B: 0.6, C: 0.4 });
     // Market value falls from 700 to 300, and rises to 500.
@@ -57,9 +62,9 @@ describe('a constituent that leaves between reviews', () => {
   });
 
   test('is replaced by one share of the other where prices are the weights', () => {
-    const run = changed({
+    const run = runReplacement({
       weighting: { type: 'PriceWeight' },
-      close: { A: [300, 300, 300, null, null], B: flat(100), C: [50, 50, 50, 60, 60], D: flat(1) },
+      close: { A: [300, 300, 300, null, null], B: repeatPrice(100), C: [50, 50, 50, 60, 60], D: repeatPrice(1) },
       actions: [{ name: 'A', type: 'ACQUISITION', value: 300, ex: DAYS[2]! }],
     });
     expectNear(heldAt(run, 2)['C']!, 1 / 3);
@@ -68,7 +73,7 @@ describe('a constituent that leaves between reviews', () => {
   });
 
   test('is replaced within the cap', () => {
-    const run = changed({
+    const run = runReplacement({
       weighting: { type: 'MarketCapWeight', cap: 0.55 },
       selection: [{ ...TOP_2[0]!, params: { field: 'MARKET_CAP', count: 2 } }],
     });
@@ -81,47 +86,47 @@ describe('a constituent that leaves between reviews', () => {
     const selection = [{ id: 'price', type: 'FieldFilter', params: { field: 'CLOSE', minimum: 50 } }, ...TOP_2];
     const price = selection[0]!;
     const rule = { ...price, type: 'PriceFilter', params: { minimum: 50 } };
-    const run = changed({
+    const run = runReplacement({
       selection: [rule, ...TOP_2],
-      close: { A: [100, 100, 100, null, null], B: flat(100), C: [100, 40, 40, 40, 40], D: flat(100) },
+      close: { A: [100, 100, 100, null, null], B: repeatPrice(100), C: [100, 40, 40, 40, 40], D: repeatPrice(100) },
     });
     expect(heldAt(run, 2)).toEqual({ B: 0.5, D: 0.5 });
   });
 
   test('is replaced by the first of a reserve that has a price and is no constituent', () => {
     const events = { replacement: 'reserve', reserve: ['B', 'X', 'D', 'C'] };
-    expect(heldAt(changed({ events }), 2)).toEqual({ B: 0.5, D: 0.5 });
+    expect(heldAt(runReplacement({ events }), 2)).toEqual({ B: 0.5, D: 0.5 });
   });
 
   test('is replaced only if the document requires it, and with a warning if no candidate is left', () => {
-    expect(heldAt(changed({ events: {} }), 2)).toEqual({ B: 1 });
-    const run = changed({ events: { replacement: 'reserve', reserve: ['B'] } });
+    expect(heldAt(runReplacement({ events: {} }), 2)).toEqual({ B: 1 });
+    const run = runReplacement({ events: { replacement: 'reserve', reserve: ['B'] } });
     expect(heldAt(run, 2)).toEqual({ B: 1 });
     expect(run.findings.map(({ code }) => code)).toContain('REBALANCE_HELD');
   });
 
   test('is replaced where it turned into another constituent, and not where it turned into what takes its place', () => {
-    const close = { A: [100, 100, 100, null, null], B: flat(100), C: flat(100), D: flat(100) };
+    const close = { A: [100, 100, 100, null, null], B: repeatPrice(100), C: repeatPrice(100), D: repeatPrice(100) };
     const merger = { name: 'A', type: 'MERGER' as const, value: 1, related: 'B', ex: DAYS[2]! };
-    const run = changed({ close, actions: [merger] });
+    const run = runReplacement({ close, actions: [merger] });
     // B is the whole index; C enters at the half that A had, a third of the new total.
     expectNear(heldAt(run, 2)['C']!, 1 / 3);
     expectNear(run.index.book.divisor[2]!, 1.5);
-    expect(heldAt(changed({ close, actions: [{ ...merger, related: 'D' }] }), 2)).toEqual({ B: 0.5, D: 0.5 });
+    expect(heldAt(runReplacement({ close, actions: [{ ...merger, related: 'D' }] }), 2)).toEqual({ B: 0.5, D: 0.5 });
   });
 
   test('is replaced while its shares are pending', () => {
-    const run = changed({
+    const run = runReplacement({
       rebalance: { frequency: 'custom', dates: [DAYS[4]], effective_lag: 3 },
     });
     expect(heldAt(run, 4)).toEqual({ B: 0.5, C: 0.5 });
   });
 
   test('changes nothing before its session: prices and actions of later sessions are not looked at', () => {
-    const full = changed({ weighting: { type: 'MarketCapWeight' } });
-    const start = changed({
+    const full = runReplacement({ weighting: { type: 'MarketCapWeight' } });
+    const start = runReplacement({
       weighting: { type: 'MarketCapWeight' },
-      close: { A: [100, 100, 100, null], B: [100, 100, 100, 7], C: [100, 100, 100, 1], D: flat(100, 4) },
+      close: { A: [100, 100, 100, null], B: [100, 100, 100, 7], C: [100, 100, 100, 1], D: repeatPrice(100, 4) },
     });
     expect(heldAt(start, 2)).toEqual(heldAt(full, 2));
     expect(start.index.book.value.slice(0, 3)).toEqual(full.index.book.value.slice(0, 3));
@@ -130,16 +135,16 @@ describe('a constituent that leaves between reviews', () => {
 
 describe('a ranking between reviews', () => {
   const growing = {
-    close: { A: flat(100), B: [100, 100, 40, 40, 44], C: flat(100), D: flat(100) },
+    close: { A: repeatPrice(100), B: [100, 100, 40, 40, 44], C: repeatPrice(100), D: repeatPrice(100) },
     actions: [],
   };
 
   test('takes out a constituent below the rank, for the best that is none', () => {
     const events = { fast_exit: { rank: 3, field: 'MARKET_CAP', schedule: { frequency: 'custom', dates: [DAYS[3]] } } };
     // B is worth 120 on the third session: third after C at 200, before D at 100.
-    expect(heldAt(changed({ ...growing, events }), 3)).toEqual({ A: expect.any(Number), B: expect.any(Number) });
+    expect(heldAt(runReplacement({ ...growing, events }), 3)).toEqual({ A: expect.any(Number), B: expect.any(Number) });
     const low = { ...events, fast_exit: { ...events.fast_exit, rank: 2 } };
-    const run = changed({ ...growing, events: low });
+    const run = runReplacement({ ...growing, events: low });
     expect(Object.keys(heldAt(run, 2))).toEqual(['A', 'B']);
     expect(Object.keys(heldAt(run, 3))).toEqual(['A', 'C']);
     expect(run.rebalances.at(-1)).toMatchObject({ cause: 'fast_exit', session: 3 });
@@ -152,11 +157,16 @@ describe('a ranking between reviews', () => {
     const schedule = { frequency: 'custom', dates: [DAYS[3]] };
     const events = { fast_exit: { rank: 2, field: 'MARKET_CAP', schedule } };
     // A has left; B is worth 300, C 220 and D 100: B is first of three.
-    expect(heldAt(changed({ events }), 3)).toEqual({ B: 1 });
+    expect(heldAt(runReplacement({ events }), 3)).toEqual({ B: 1 });
     const low = { fast_exit: { rank: 1, field: 'MARKET_CAP', schedule } };
-    const close = { A: [100, 100, 100, null, null], B: [100, 100, 70, 70, 70], C: flat(110), D: flat(100) };
+    const close = {
+      A: [100, 100, 100, null, null],
+      B: [100, 100, 70, 70, 70],
+      C: repeatPrice(110),
+      D: repeatPrice(100),
+    };
     // C at 220 ranks above B at 210; rank 1 would belong to A if it still counted.
-    const run = changed({ close, events: low });
+    const run = runReplacement({ close, events: low });
     expect(heldAt(run, 3)).toEqual({ C: 1 });
     expect(run.rebalances.at(-1)!.swaps).toEqual([
       { rule: 'fast_exit', entered: 2, left: 1, decision: 3, ranked: 3, rank: 1, leftRank: 2 },
@@ -164,21 +174,21 @@ describe('a ranking between reviews', () => {
   });
 
   test('takes in a new security at or above the rank some sessions after its first price, for the lowest constituent', () => {
-    const close = { A: flat(100), B: flat(100), C: flat(100), D: [null, 100, 350, 350, 385] };
+    const close = { A: repeatPrice(100), B: repeatPrice(100), C: repeatPrice(100), D: [null, 100, 350, 350, 385] };
     const events = { fast_entry: { rank: 2, field: 'MARKET_CAP', after_sessions: 1 } };
-    const run = changed({ close, actions: [], events });
+    const run = runReplacement({ close, actions: [], events });
     expect(Object.keys(heldAt(run, 1))).toEqual(['A', 'B']);
     expect(heldAt(run, 2)).toEqual({ A: 0.5, D: 0.5 });
     expectNear(run.index.book.value[4]!, 105);
     expect(run.rebalances.at(-1)).toMatchObject({ cause: 'fast_entry', session: 2 });
     const later = { fast_entry: { ...events.fast_entry, rank: 1 } };
-    expect(Object.keys(heldAt(changed({ close, actions: [], events: later }), 4))).toEqual(['A', 'B']);
+    expect(Object.keys(heldAt(runReplacement({ close, actions: [], events: later }), 4))).toEqual(['A', 'B']);
   });
 
   test('keeps the shares of the others, and takes in market value where that is the weight', () => {
-    const close = { A: flat(100), B: flat(100), C: flat(100), D: [null, 100, 350, 350, 350] };
+    const close = { A: repeatPrice(100), B: repeatPrice(100), C: repeatPrice(100), D: [null, 100, 350, 350, 350] };
     const events = { fast_entry: { rank: 2, field: 'MARKET_CAP', after_sessions: 1 } };
-    const run = changed({ close, actions: [], events, weighting: { type: 'MarketCapWeight' } });
+    const run = runReplacement({ close, actions: [], events, weighting: { type: 'MarketCapWeight' } });
     expectNear(heldAt(run, 2)['D']!, 350 / 750);
     expectNear(run.index.book.divisor[2]!, 750 / 700);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { fc } from '../../fast-check.js';
 import type { ActionSketch } from '../backtest/market-builder.js';
-import { expectNear, levelsIn, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { expectNear, levelsIn, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
 import { replay, type ReplayTerms } from './plain-replay.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 40);
@@ -89,13 +89,13 @@ function sketch({
   threshold,
   isReplaced,
 }: Drawn): Sketched {
-  const days = weekdays(SESSIONS);
-  const path = (start: number, n: number): number[] => {
+  const days = listWeekdays(SESSIONS);
+  const listPath = (start: number, n: number): number[] => {
     let price = start;
     return days.map((_, t) => (price *= 1 + steps[(7 * t + n * 31) % steps.length]! / 1000));
   };
   const close: Record<string, (number | null)[]> = Object.fromEntries(
-    NAMES.map((name, n) => [name, path(40 + 15 * n, n)]),
+    NAMES.map((name, n) => [name, listPath(40 + 15 * n, n)]),
   );
   // A halted price is the last traded one: after a special dividend during the halt it is not the value of a share.
   for (const { name, at } of weighting === 'PriceWeight' ? [] : halts)
@@ -106,7 +106,7 @@ function sketch({
   // Spun-off securities have prices from their ex-date on; acquired and merged securities have none afterwards.
   for (const { name, type, related, ex } of actions) {
     const at = days.indexOf(ex);
-    if (type === 'SPIN_OFF') close[related!] = path(5, at).map((price, t) => (t < at ? null : price));
+    if (type === 'SPIN_OFF') close[related!] = listPath(5, at).map((price, t) => (t < at ? null : price));
     if (type === 'MERGER' || type === 'ACQUISITION')
       close[name] = close[name]!.map((price, t) => (t > at ? null : price));
   }
@@ -114,7 +114,7 @@ function sketch({
   const shares = sharesOf(Object.keys(close), { days, actions, counts });
   return {
     sketch: {
-      close: { ...close, EURUSD: path(1.1, 77), GBPUSD: path(1.3, 88) },
+      close: { ...close, EURUSD: listPath(1.1, 77), GBPUSD: listPath(1.3, 88) },
       fields: { SHARES_OUTSTANDING: shares },
       reference: Object.fromEntries(currencies),
       universe: NAMES,

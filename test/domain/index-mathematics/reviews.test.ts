@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { fc } from '../../fast-check.js';
 import type { Run } from '#domain/backtest/run.js';
-import { expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
 
-const DAYS = weekdays(30);
-const flat = (value: number): number[] => DAYS.map(() => value);
+const DAYS = listWeekdays(30);
+const repeatPrice = (value: number): number[] => DAYS.map(() => value);
 /** Returns prices that grow from a start at a constant rate per session. */
 const drifting = (start: number, rate: number): number[] => DAYS.map((_, t) => start * (1 + rate) ** t);
 
@@ -17,7 +17,7 @@ function weightsOn({ rebalances, index: { book } }: Run, day: string): Record<st
 }
 
 /** Computes the price return by hand: index shares from the weights of each composition, kept until the next one. */
-function replayed(run: Run, close: Readonly<Record<string, readonly number[]>>): number[] {
+function replayReturn(run: Run, close: Readonly<Record<string, readonly number[]>>): number[] {
   const { book } = run.index;
   const levels = [100];
   let shares: Record<string, number> = {};
@@ -36,13 +36,13 @@ function replayed(run: Run, close: Readonly<Record<string, readonly number[]>>):
 }
 
 function expectReplayed(run: Run, close: Readonly<Record<string, readonly number[]>>): void {
-  replayed(run, close).forEach((level, t) => expectNear(run.index.book.value[t]!, level, 1e-12));
+  replayReturn(run, close).forEach((level, t) => expectNear(run.index.book.value[t]!, level, 1e-12));
 }
 
 describe('dates of a rebalance', () => {
   // S&P 500 Equal Weight: effective after the third Friday, 15 March; priced on the second Friday, 8 March; members
   // known on the 5th.
-  const close = { A: DAYS.map((_, t) => (t >= 6 ? 200 : 100)), B: flat(100) };
+  const close = { A: DAYS.map((_, t) => (t >= 6 ? 200 : 100)), B: repeatPrice(100) };
   const rebalance = {
     frequency: 'monthly',
     months: [3],
@@ -74,7 +74,7 @@ describe('dates of a rebalance', () => {
   test('a security that leaves between reference and pricing date is dropped, its weight is distributed', () => {
     const C = DAYS.map((_, t) => (t > 3 ? null : 50));
     const run = runIndexCase({
-      close: { A: flat(100), B: drifting(100, 0.01), C },
+      close: { A: repeatPrice(100), B: drifting(100, 0.01), C },
       actions: [{ name: 'C', type: 'DELISTING', value: 50, ex: DAYS[3]! }],
       rebalance,
     });
@@ -87,7 +87,7 @@ describe('dates of a rebalance', () => {
 describe('a rebalance that is spread over closes', () => {
   test('TOPIX-like: ten steps move equal numbers of shares, and the level is that of a replay by hand', () => {
     const close = { A: drifting(50, 0.013), B: drifting(80, -0.007) };
-    const counts = { A: DAYS.map((_, t) => (t >= 4 ? 200 : 100)), B: flat(100) };
+    const counts = { A: DAYS.map((_, t) => (t >= 4 ? 200 : 100)), B: repeatPrice(100) };
     const run = runIndexCase({
       close,
       fields: { SHARES_OUTSTANDING: counts },
@@ -127,7 +127,7 @@ describe('a rebalance that is spread over closes', () => {
   });
 
   test('with weights that hold at the close, the last close has exactly the weights decided', () => {
-    const close = { A: drifting(50, 0.03), B: drifting(80, -0.02), C: flat(10) };
+    const close = { A: drifting(50, 0.03), B: drifting(80, -0.02), C: repeatPrice(10) };
     const run = runIndexCase({
       close,
       rebalance: {
@@ -145,32 +145,34 @@ describe('a rebalance that is spread over closes', () => {
     const close = { A: drifting(400, 0.01), B: drifting(100, -0.01), C: drifting(60, 0.02) };
     const run = runIndexCase({
       close,
-      fields: { RANK: { A: flat(3), B: DAYS.map((_, t) => (t < 5 ? 2 : 1)), C: DAYS.map((_, t) => (t < 5 ? 1 : 2)) } },
+      fields: {
+        RANK: { A: repeatPrice(3), B: DAYS.map((_, t) => (t < 5 ? 2 : 1)), C: DAYS.map((_, t) => (t < 5 ? 1 : 2)) },
+      },
       selection: [{ id: 'top', type: 'TopN', params: { field: 'RANK', count: 2 } }],
       weighting: { type: 'PriceWeight' },
       rebalance: { frequency: 'custom', dates: [DAYS[7]], phase: { sessions: 2 } },
     });
     // Half a share of B and half a share of C, then one share of C.
-    const money = (t: number) => close.A[t]! + 0.5 * (close.B[t]! + close.C[t]!);
-    expectNear(weightsOn(run, DAYS[7]!)['A']!, close.A[7]! / money(7));
+    const computeMoney = (t: number) => close.A[t]! + 0.5 * (close.B[t]! + close.C[t]!);
+    expectNear(weightsOn(run, DAYS[7]!)['A']!, close.A[7]! / computeMoney(7));
     expectReplayed(run, close);
     const { value, divisor } = run.index.book;
-    expectNear((divisor[7]! * value[7]!) / money(7), (divisor[8]! * value[8]!) / (close.A[8]! + close.C[8]!));
+    expectNear((divisor[7]! * value[7]!) / computeMoney(7), (divisor[8]! * value[8]!) / (close.A[8]! + close.C[8]!));
   });
 });
 
 describe('several reviews', () => {
   // Similar to Nasdaq: selected once, weighted again each week, largest weight at most 45 %.
   const close = { A: drifting(100, 0.01), B: drifting(60, -0.01), C: drifting(50, 0), D: drifting(20, 0.05) };
-  const fields = { SHARES_OUTSTANDING: Object.fromEntries(Object.keys(close).map((name) => [name, flat(1)])) };
-  const yearly = (dates: readonly (string | undefined)[]) => ({ frequency: 'custom', dates });
+  const fields = { SHARES_OUTSTANDING: Object.fromEntries(Object.keys(close).map((name) => [name, repeatPrice(1)])) };
+  const scheduleDates = (dates: readonly (string | undefined)[]) => ({ frequency: 'custom', dates });
   const nasdaq: IndexCase = {
     close,
     fields,
     selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 3 } }],
     weighting: { type: 'MarketCapWeight', cap: 0.45 },
-    rebalance: yearly([DAYS[25]]),
-    reviews: [{ id: 'quarterly', scope: 'weights', schedule: yearly([DAYS[15], DAYS[20], DAYS[25]]) }],
+    rebalance: scheduleDates([DAYS[25]]),
+    reviews: [{ id: 'quarterly', scope: 'weights', schedule: scheduleDates([DAYS[15], DAYS[20], DAYS[25]]) }],
   };
 
   test('Nasdaq-like: weights are reviewed without a new selection, until the membership is', () => {
@@ -197,7 +199,7 @@ describe('several reviews', () => {
         {
           id: 'small',
           scope: 'membership',
-          schedule: yearly([DAYS[10]]),
+          schedule: scheduleDates([DAYS[10]]),
           selection: [{ id: 'two', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }],
           weighting: { type: 'EqualWeight' },
         },
@@ -210,10 +212,10 @@ describe('several reviews', () => {
   test('a spun-off security is a current constituent of the next review of weights', () => {
     const KID = DAYS.map((_, t) => (t < 12 ? null : 20));
     const run = runIndexCase({
-      close: { A: DAYS.map((_, t) => (t < 12 ? 100 : 80)), B: flat(100), KID },
+      close: { A: DAYS.map((_, t) => (t < 12 ? 100 : 80)), B: repeatPrice(100), KID },
       universe: ['A', 'B'],
       actions: [{ name: 'A', type: 'SPIN_OFF', value: 1, related: 'KID', ex: DAYS[12]! }],
-      reviews: [{ id: 'equal', scope: 'weights', schedule: yearly([DAYS[15]]) }],
+      reviews: [{ id: 'equal', scope: 'weights', schedule: scheduleDates([DAYS[15]]) }],
     });
     const third = 1 / 3;
     expect(weightsOn(run, DAYS[15]!)).toEqual({ A: third, B: third, KID: third });
@@ -221,13 +223,17 @@ describe('several reviews', () => {
 
   test('a review of share counts keeps the factors of caps, and nothing else changes', () => {
     // A is capped at half when it is 200 of 400; after its count has doubled, it is 300 of 500 and more.
-    const counts = { A: DAYS.map((_, t) => (t < 10 ? 3 : 4)), B: flat(1), C: DAYS.map((_, t) => (t < 10 ? 1 : 2)) };
-    const prices = { A: flat(100), B: drifting(100, 0.01), C: flat(100) };
+    const counts = {
+      A: DAYS.map((_, t) => (t < 10 ? 3 : 4)),
+      B: repeatPrice(1),
+      C: DAYS.map((_, t) => (t < 10 ? 1 : 2)),
+    };
+    const prices = { A: repeatPrice(100), B: drifting(100, 0.01), C: repeatPrice(100) };
     const run = runIndexCase({
       close: prices,
       fields: { SHARES_OUTSTANDING: counts },
       weighting: { type: 'MarketCapWeight', cap: 0.5 },
-      reviews: [{ id: 'counts', scope: 'shares', schedule: { ...yearly([DAYS[14]]), effective_lag: 3 } }],
+      reviews: [{ id: 'counts', scope: 'shares', schedule: { ...scheduleDates([DAYS[14]]), effective_lag: 3 } }],
     });
     // Initial factors: A 0.5 / 0.6, B and C 0.25 / 0.2.
     const [a, b, c] = [(4 * 100 * 0.5) / 0.6, (1 * 0.25) / 0.2, (2 * 100 * 0.25) / 0.2];
@@ -242,11 +248,11 @@ describe('several reviews', () => {
   test('a split between two reviews of share counts changes no weight', () => {
     const split = DAYS.map((_, t) => (t < 8 ? 1 : 2));
     const run = runIndexCase({
-      close: { A: DAYS.map((_, t) => (t < 8 ? 100 : 50)), B: flat(100) },
-      fields: { SHARES_OUTSTANDING: { A: split, B: flat(1) } },
+      close: { A: DAYS.map((_, t) => (t < 8 ? 100 : 50)), B: repeatPrice(100) },
+      fields: { SHARES_OUTSTANDING: { A: split, B: repeatPrice(1) } },
       actions: [{ name: 'A', type: 'SPLIT', value: 2, ex: DAYS[8]! }],
       weighting: { type: 'MarketCapWeight' },
-      reviews: [{ id: 'counts', scope: 'shares', schedule: yearly([DAYS[12]]) }],
+      reviews: [{ id: 'counts', scope: 'shares', schedule: scheduleDates([DAYS[12]]) }],
     });
     expect(weightsOn(run, DAYS[12]!)).toEqual({ A: 0.5, B: 0.5 });
   });
@@ -299,13 +305,13 @@ test('no data after the reference date changes members or target weights, on ran
           ],
         });
       };
-      const decided = (run: Run) => {
+      const listDecisions = (run: Run) => {
         const one = run.rebalances.find(({ reviews }) => reviews?.includes('later') === true)!;
         const { columns, weights } = one.targets ?? one;
         return [one.decision, [...columns], [...weights]];
       };
       const [as, otherwise] = [runWith(false), runWith(true)];
-      expect(decided(otherwise)).toEqual(decided(as));
+      expect(listDecisions(otherwise)).toEqual(listDecisions(as));
     }),
     { numRuns: 40 },
   );

@@ -16,7 +16,7 @@ import { summaryView } from '#views/summary-view.js';
 import { readHeldWeights, weightsView } from '#views/weights-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
-import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
+import { CALENDARS, expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
 
 test.each([
   [1.005, 2, 1.01],
@@ -31,7 +31,7 @@ test.each([
   expect(roundHalfAwayFromZero(value, decimals)).toBe(rounded);
 });
 
-const DAYS = weekdays(8);
+const DAYS = listWeekdays(8);
 const sharesOf = (run: Run, at: number): number[] => [
   ...createIndexShares(run.index.book, 'USD')(run.index.compositions.list[at]!).shares!,
 ];
@@ -164,15 +164,15 @@ const columnsOf = (run: Run) => {
   const bytes = runToColumns(run, { contentHash: 'x' });
   return openColumns((from, to) => bytes.slice(from, to));
 };
-const within = (decimals: number, value: number): number => Math.round(value * 10 ** decimals) / 10 ** decimals;
+const roundTo = (decimals: number, value: number): number => Math.round(value * 10 ** decimals) / 10 ** decimals;
 
 describe('levels and weights of a document with decimals', () => {
   const sketch = { close: { A: [3, 3.1, 3.3], B: [7, 7.2, 6.9] } };
   const whole = runIndexCase(sketch);
   const run = runIndexCase({ ...sketch, document: { rounding: { level: 2, weights: 4 } } });
   const columns = columnsOf(run);
-  const levels = levelsIn(whole, 'price').map((level) => within(2, level));
-  const weightOfA = within(4, 3.3 / 3 / (3.3 / 3 + 6.9 / 7));
+  const levels = levelsIn(whole, 'price').map((level) => roundTo(2, level));
+  const weightOfA = roundTo(4, 3.3 / 3 / (3.3 / 3 + 6.9 / 7));
 
   test('are computed in full', () => expect(levelsIn(run, 'price')).toEqual(levelsIn(whole, 'price')));
 
@@ -208,13 +208,13 @@ test('an amendment changes the decimals of the levels after its first review, no
   const exact = columns.f64('levelPrice');
   const shown = [...roundLevels(columns, { variant: 'price', start: null, end: null }).levels];
   // Reviews are on Fridays; up to the review of 8 March, inclusive, the level has the earlier number of decimals.
-  expect(shown).toEqual([...exact].map((level, t) => within(t <= 4 ? 1 : 3, level)));
+  expect(shown).toEqual([...exact].map((level, t) => roundTo(t <= 4 ? 1 : 3, level)));
   expect(closesView(columns).price).toEqual(shown);
 });
 
 /** An index with weekly reviews whose levels have one decimal, and three decimals after the review of 8 March. */
 function amendable() {
-  const dates = weekdays(8);
+  const dates = listWeekdays(8);
   const close = { A: [3, 3.1, 3.3, 3.35, 3.4, 3.46, 3.51, 3.57], B: [7, 7.2, 6.9, 6.93, 7.01, 7.07, 7.13, 7.19] };
   const market = buildMarket({ dates, close });
   const document = IndexDocument.parse({
@@ -239,17 +239,17 @@ describe('a document', () => {
     base_date: DAYS[0],
     pipeline: { weighting: { type: 'EqualWeight' } },
   };
-  const found = (rest: object) =>
+  const listFindings = (rest: object) =>
     validateIndex({ ...body, ...rest }, {
       calendars: [...CALENDARS.list()],
       indexOf: () => undefined,
     } as never).findings.filter(({ path }) => /^(rounding|base_market)/.test(path));
 
   test('that rounds shares needs a base market value, and has no unknown member in rounding', () => {
-    expect(found({ rounding: { shares: 0 } })).toMatchObject([{ severity: 'error', path: 'base_market_value' }]);
-    expect(found({ rounding: { shares: 0 }, base_market_value: 1e9 })).toEqual([]);
-    expect(found({ rounding: { prices: 2 } })).toMatchObject([{ severity: 'error', path: 'rounding.prices' }]);
-    expect(found({ rounding: { level: 16 } })).toMatchObject([{ severity: 'error', path: 'rounding.level' }]);
+    expect(listFindings({ rounding: { shares: 0 } })).toMatchObject([{ severity: 'error', path: 'base_market_value' }]);
+    expect(listFindings({ rounding: { shares: 0 }, base_market_value: 1e9 })).toEqual([]);
+    expect(listFindings({ rounding: { prices: 2 } })).toMatchObject([{ severity: 'error', path: 'rounding.prices' }]);
+    expect(listFindings({ rounding: { level: 16 } })).toMatchObject([{ severity: 'error', path: 'rounding.level' }]);
   });
 
   test('is warned of a rounding that nothing reads', () => {

@@ -1,32 +1,32 @@
 import { describe, expect, test } from 'vitest';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { opened } from '../backtest/extend/extended.js';
+import { openExtended } from '../backtest/extend/extended.js';
 import { eventsOf } from '../backtest/exported-events.js';
-import { expectNear, runIndexCase, shareChangesOf, weekdays } from './index-case.js';
+import { expectNear, runIndexCase, shareChangesOf, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(12);
+const DAYS = listWeekdays(12);
 const BY_VALUE = {
   weighting: { type: 'MarketCapWeight' },
   events: { share_changes: 'effective' },
 };
-const flat = (price: number, sessions = 6): number[] => Array.from({ length: sessions }, () => price);
+const repeatPrice = (price: number, sessions = 6): number[] => Array.from({ length: sessions }, () => price);
 
 /** Runs an index of A and B at 100 with 100 shares each; the argument lists the counts of A by session. */
-function counted(shares: readonly (number | null)[], more: object = {}) {
+function runShareChanges(shares: readonly (number | null)[], more: object = {}) {
   return runIndexCase({
-    close: { A: flat(100, shares.length), B: flat(100, shares.length) },
-    fields: { SHARES_OUTSTANDING: { A: shares, B: flat(100, shares.length) } },
+    close: { A: repeatPrice(100, shares.length), B: repeatPrice(100, shares.length) },
+    fields: { SHARES_OUTSTANDING: { A: shares, B: repeatPrice(100, shares.length) } },
     ...BY_VALUE,
     ...more,
   });
 }
 
-const weightOf = ({ index: { book } }: ReturnType<typeof counted>, at: number, name = 'A'): number =>
+const weightOf = ({ index: { book } }: ReturnType<typeof runShareChanges>, at: number, name = 'A'): number =>
   book.weights[at * book.columns.length + book.columns.indexOf(book.sm.columnOf(name))]!;
 
 describe('a change of share counts', () => {
   test('applies after the close before its date: shares scale, the divisor adjusts, the level is continuous', () => {
-    const run = counted([100, 100, 150, 150]);
+    const run = runShareChanges([100, 100, 150, 150]);
     const { book } = run.index;
     expect([...book.value]).toEqual([100, 100, 100, 100]);
     expectNear(book.divisor[1]!, 1);
@@ -37,33 +37,33 @@ describe('a change of share counts', () => {
   });
 
   test('is earned from its date on: A has 60 % of the index over the session on which it rises by 10 %', () => {
-    const run = counted([100, 150, 150], { close: { A: [100, 110, 110], B: flat(100, 3) } });
+    const run = runShareChanges([100, 150, 150], { close: { A: [100, 110, 110], B: repeatPrice(100, 3) } });
     expectNear(run.index.book.value[1]!, 106);
   });
 
   test('waits for the review below the threshold, which is measured from the counts last adopted', () => {
-    const run = counted([100, 104, 106, 110, 111.4]);
+    const run = runShareChanges([100, 104, 106, 110, 111.4]);
     // 4 %, then 6 % of 100; then 3.8 % and 5.1 % of 106.
     expect(shareChangesOf(run).map(({ session, before, after }) => [session, before, after])).toEqual([
       [2, 100, 106],
       [4, 106, 111.4],
     ]);
-    expect(counted([100, 110], { events: { share_changes: 'effective', threshold: 0.2 } }).index.book.divisor[1]).toBe(
-      1,
-    );
+    expect(
+      runShareChanges([100, 110], { events: { share_changes: 'effective', threshold: 0.2 } }).index.book.divisor[1],
+    ).toBe(1);
   });
 
   test('is left to the review unless it is effective', () => {
-    expect([...counted([100, 150, 150], { events: {} }).index.book.divisor]).toEqual([1, 1, 1]);
-    expect([...counted([100, 150, 150], { events: undefined }).index.book.divisor]).toEqual([1, 1, 1]);
+    expect([...runShareChanges([100, 150, 150], { events: {} }).index.book.divisor]).toEqual([1, 1, 1]);
+    expect([...runShareChanges([100, 150, 150], { events: undefined }).index.book.divisor]).toEqual([1, 1, 1]);
   });
 
   test('of free float counts where the weights do', () => {
-    const float = { FREE_FLOAT: { A: [0.5, 0.5, 0.75], B: flat(1, 3) } };
-    const shares = { SHARES_OUTSTANDING: { A: flat(200, 3), B: flat(100, 3) } };
-    const run = counted(flat(1, 3), { fields: { ...shares, ...float } });
+    const float = { FREE_FLOAT: { A: [0.5, 0.5, 0.75], B: repeatPrice(1, 3) } };
+    const shares = { SHARES_OUTSTANDING: { A: repeatPrice(200, 3), B: repeatPrice(100, 3) } };
+    const run = runShareChanges(repeatPrice(1, 3), { fields: { ...shares, ...float } });
     expectNear(run.index.book.divisor[2]!, 1.25);
-    const full = counted(flat(1, 3), {
+    const full = runShareChanges(repeatPrice(1, 3), {
       fields: { ...shares, ...float },
       weighting: { type: 'MarketCapWeight', params: { free_float: false } },
     });
@@ -72,15 +72,18 @@ describe('a change of share counts', () => {
 
   test('is none if a split or a subscribed rights issue caused it, whenever the data reports it', () => {
     const split = { name: 'A', type: 'SPLIT', value: 4, ex: DAYS[1]! };
-    const halved = { close: { A: [100, 25, 25, 25], B: flat(100, 4) }, actions: [split] };
+    const halved = { close: { A: [100, 25, 25, 25], B: repeatPrice(100, 4) }, actions: [split] };
     for (const shares of [
       [100, 400, 400, 400],
       [100, 100, 400, 400],
       [100, null, null, 400],
     ])
-      expect([...counted(shares, halved).index.book.divisor]).toEqual([1, 1, 1, 1]);
+      expect([...runShareChanges(shares, halved).index.book.divisor]).toEqual([1, 1, 1, 1]);
     const rights = { name: 'A', type: 'RIGHTS_ISSUE', value: 0.5, subscription: 40, ex: DAYS[1]! };
-    const run = counted([100, 100, 150], { close: { A: [100, 80, 80], B: flat(100, 3) }, actions: [rights] });
+    const run = runShareChanges([100, 100, 150], {
+      close: { A: [100, 80, 80], B: repeatPrice(100, 3) },
+      actions: [rights],
+    });
     // Half a share of each at 100 becomes 0.75 at 80: market value 110.
     expectNear(run.index.book.divisor[1]!, 1.1);
     expectNear(run.index.book.divisor[2]!, 1.1);
@@ -88,8 +91,8 @@ describe('a change of share counts', () => {
 
   test('that a merger makes is none: the shares of the other security have turned into it', () => {
     const run = runIndexCase({
-      close: { A: [100, 100, 100, 100], B: [100, 100, null, null], C: flat(100, 4) },
-      fields: { SHARES_OUTSTANDING: { A: [100, 200, 200, 230], B: flat(100, 4), C: flat(100, 4) } },
+      close: { A: [100, 100, 100, 100], B: [100, 100, null, null], C: repeatPrice(100, 4) },
+      fields: { SHARES_OUTSTANDING: { A: [100, 200, 200, 230], B: repeatPrice(100, 4), C: repeatPrice(100, 4) } },
       actions: [{ name: 'B', type: 'MERGER', value: 1, related: 'A', ex: DAYS[1]! }],
       ...BY_VALUE,
     });
@@ -105,7 +108,7 @@ describe('a change of share counts', () => {
       weighting: { type: 'MarketCapWeight', cap: 0.5 },
     };
     // The decision on the second session holds half of each; A doubles its shares in the notice period.
-    const run = counted([100, 100, 200, 200, 200, 200], more);
+    const run = runShareChanges([100, 100, 200, 200, 200, 200], more);
     const { weights, counts, targets } = run.rebalances.at(-1)!;
     expectNear(targets!.weights[0]!, 0.5);
     expectNear(weights[0]!, 2 / 3);
@@ -116,14 +119,14 @@ describe('a change of share counts', () => {
   });
 
   test('that a review has seen is not applied again', () => {
-    const run = counted([100, 103, 107, 107], { rebalance: { frequency: 'custom', dates: [DAYS[1]] } });
+    const run = runShareChanges([100, 103, 107, 107], { rebalance: { frequency: 'custom', dates: [DAYS[1]] } });
     expectNear(weightOf(run, 1), 103 / 203);
     expect(shareChangesOf(run)).toEqual([]);
   });
 
   test('is one event of the run, with what it did to the divisor', () => {
-    const run = counted([100, 100, 150, 150]);
-    const rows = eventsOf(opened(runToColumns(run, { contentHash: 's' })));
+    const run = runShareChanges([100, 100, 150, 150]);
+    const rows = eventsOf(openExtended(runToColumns(run, { contentHash: 's' })));
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatchObject({ date: DAYS[2], identifier: 'A', type: 'share_change', per_share: 1.5 });
     expectNear(rows[0]!['effect'] as number, 0.25);
@@ -131,8 +134,8 @@ describe('a change of share counts', () => {
   });
 
   test('leaves a portfolio with the returns of its index', () => {
-    const run = counted([100, 150, 150, 80], {
-      close: { A: [100, 110, 120, 90], B: flat(100, 4) },
+    const run = runShareChanges([100, 150, 150, 80], {
+      close: { A: [100, 110, 120, 90], B: repeatPrice(100, 4) },
       request: { transaction_cost_bps: 10, start: DAYS[1] },
     });
     const { portfolio, index } = run;

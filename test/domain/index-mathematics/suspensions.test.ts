@@ -3,16 +3,17 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { expectResumes, newTally } from '../backtest/extend/growing-run.js';
-import { CALENDARS, expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { CALENDARS, expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
 
 const SESSIONS = 90;
-const DAYS = weekdays(SESSIONS);
-const flat = (price: number): number[] => Array.from({ length: SESSIONS }, () => price);
-const until = (price: number, last: number): (number | null)[] => flat(price).map((p, t) => (t <= last ? p : null));
+const DAYS = listWeekdays(SESSIONS);
+const repeatPrice = (price: number): number[] => Array.from({ length: SESSIONS }, () => price);
+const cutAfter = (price: number, last: number): (number | null)[] =>
+  repeatPrice(price).map((p, t) => (t <= last ? p : null));
 
 /** Runs an index of A and B at 100; A has its last price on the third session. */
 function suspended(more: Partial<IndexCase> = {}) {
-  return runIndexCase({ close: { A: until(100, 2), B: flat(100) }, ...more });
+  return runIndexCase({ close: { A: cutAfter(100, 2), B: repeatPrice(100) }, ...more });
 }
 
 function weightOf({ index: { book } }: ReturnType<typeof suspended>, at: number, name = 'A'): number {
@@ -22,7 +23,7 @@ function weightOf({ index: { book } }: ReturnType<typeof suspended>, at: number,
 
 /** Delisting of a security that no index here holds. */
 const ENDING = {
-  close: { A: until(100, 2), B: flat(100), Z: until(1, 3) },
+  close: { A: cutAfter(100, 2), B: repeatPrice(100), Z: cutAfter(1, 3) },
   universe: ['A', 'B'],
   actions: [{ name: 'Z', type: 'DELISTING' as const, value: 0, ex: DAYS[4]! }],
 };
@@ -45,10 +46,10 @@ describe('a suspended constituent', () => {
     const SECOND = 75;
     const back = new Set([40, SECOND]);
     const close = {
-      A: flat(100).map((price, t) => (t <= 2 || back.has(t) ? price : null)),
-      B: flat(100),
-      C: until(100, 80),
-      D: until(50, 3),
+      A: repeatPrice(100).map((price, t) => (t <= 2 || back.has(t) ? price : null)),
+      B: repeatPrice(100),
+      C: cutAfter(100, 80),
+      D: cutAfter(50, 3),
     };
     const run = suspended({
       close,
@@ -75,7 +76,7 @@ describe('a suspended constituent', () => {
   test('is a gap of each session of an extended run, as of a whole one', () => {
     const tally = newTally();
     expectResumes({
-      market: buildMarket({ dates: DAYS, close: { A: until(100, 2), B: flat(100) } }),
+      market: buildMarket({ dates: DAYS, close: { A: cutAfter(100, 2), B: repeatPrice(100) } }),
       document: IndexDocument.parse({
         id: 'X',
         name: 'X',
@@ -112,7 +113,7 @@ describe('a suspended constituent', () => {
   test('stays through a review that selects it, and another without a price is not newly selected', () => {
     const review = { rebalance: { frequency: 'custom', dates: [DAYS[20]] }, treatment: { max_stale_sessions: null } };
     const run = suspended({
-      close: { A: until(100, 2), B: [...flat(100).slice(0, 10), ...flat(50).slice(10)] },
+      close: { A: cutAfter(100, 2), B: [...repeatPrice(100).slice(0, 10), ...repeatPrice(50).slice(10)] },
       ...review,
     });
     // B has halved by then, and the index returns to half of each.
@@ -120,13 +121,13 @@ describe('a suspended constituent', () => {
     expectNear(weightOf(run, 20), 0.5);
     // C has a price before the index begins, and none in the five sessions before the review.
     const close = {
-      A: flat(100),
-      B: flat(100),
+      A: repeatPrice(100),
+      B: repeatPrice(100),
       C: [
         null,
         null,
         100,
-        ...flat(0)
+        ...repeatPrice(0)
           .slice(3)
           .map(() => null),
       ],
@@ -140,7 +141,7 @@ describe('a suspended constituent', () => {
     const selection = [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 2 } }];
     const dropped = (suspension: string) =>
       suspended({
-        close: { A: until(80, 2), B: flat(100), C: [70, ...flat(300).slice(1)] },
+        close: { A: cutAfter(80, 2), B: repeatPrice(100), C: [70, ...repeatPrice(300).slice(1)] },
         selection,
         rebalance: { frequency: 'custom', dates: [DAYS[20]] },
         treatment: { max_stale_sessions: null, suspension },

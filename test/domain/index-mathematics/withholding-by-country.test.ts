@@ -4,9 +4,9 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
-import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
+import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = weekdays(4);
+const DAYS = listWeekdays(4);
 const RATES = { field: 'COUNTRY', rates: { US: 0.3, GB: 0 } };
 
 /** Half in A and half in B at 100; each pays 10 on the second session. */
@@ -56,10 +56,10 @@ const spell = (from: string | null, country: string) => ({
 
 describe('a value without a rate and without a default', () => {
   test('is the error NO_RATE, which lists the values of the securities held', () => {
-    const refused = (): unknown => netOf(RATES);
-    expect(refused).toThrow(Refusal);
+    const catchRefusal = (): unknown => netOf(RATES);
+    expect(catchRefusal).toThrow(Refusal);
     try {
-      refused();
+      catchRefusal();
     } catch (refusal) {
       expect(refusal).toMatchObject({ code: 'NO_RATE', detail: { field: 'COUNTRY', values: ['FR'] } });
       expect((refusal as Refusal).message).toContain('no rate and no default for 1 value of COUNTRY: FR');
@@ -68,13 +68,13 @@ describe('a value without a rate and without a default', () => {
 
   test('is a finding of the document, of the securities that the universe lists or of all', () => {
     const market = buildMarket({ dates: DAYS, ...sketch });
-    const found = (universe: object, tax: object) =>
+    const listFindings = (universe: object, tax: object) =>
       checkOnMarket(documentOf(universe, tax), market, { severity: 'error', indexOf: () => undefined });
     const listing = { kind: 'list', identifiers: ['A', 'B'] };
-    expect(found(listing, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR'] }]);
-    expect(found({ kind: 'all' }, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR', 'JP'] }]);
-    expect(found({ kind: 'all' }, { ...RATES, default: 0.1 })).toEqual([]);
-    expect(found({ kind: 'all' }, { ...RATES, field: 'LAND' })).toMatchObject([
+    expect(listFindings(listing, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR'] }]);
+    expect(listFindings({ kind: 'all' }, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR', 'JP'] }]);
+    expect(listFindings({ kind: 'all' }, { ...RATES, default: 0.1 })).toEqual([]);
+    expect(listFindings({ kind: 'all' }, { ...RATES, field: 'LAND' })).toMatchObject([
       { code: 'UNKNOWN_FIELD_NAME', path: 'pipeline.treatment.withholding_tax.field', accepted: ['COUNTRY'] },
     ]);
   });

@@ -24,7 +24,7 @@ test('a pair that the store holds is not crossed, and one that leads nowhere is 
 });
 
 test.each([0, -1])('a rate of %d is none, and its refusal names series, day and value, direct or crossed', (value) => {
-  const series = (identifier: string, closes: readonly number[]) =>
+  const createSeries = (identifier: string, closes: readonly number[]) =>
     [
       identifier,
       {
@@ -37,7 +37,7 @@ test.each([0, -1])('a rate of %d is none, and its refusal names series, day and 
     ] as const;
   const market = {
     ...buildMarket({ dates, close: { A: [1, 1, 1] } }),
-    series: new Map([series('EURUSD', [1.1, value, 1.2]), series('GBPUSD', [1.25, 1.25, 1.25])]),
+    series: new Map([createSeries('EURUSD', [1.1, value, 1.2]), createSeries('GBPUSD', [1.25, 1.25, 1.25])]),
   };
   const sm = alignMarket({ market, calendar: calendars.get('XTST')!, calendars });
   const first = sm.sessions.indexOf(market.dates[0]!);

@@ -30,18 +30,18 @@ const marketOf = (
   currency: string | null,
   reference: Record<string, Record<string, ReferenceValue>> = {},
 ): MarketData => ({ ...buildMarket({ dates: DATES, close: CLOSE, reference }), currency });
-const levels = ({ index: { book } }: Run): number[] => [...book.value];
-const codes = ({ findings }: Run): string[] => findings.map(({ code }) => code);
+const listLevels = ({ index: { book } }: Run): number[] => [...book.value];
+const listCodes = ({ findings }: Run): string[] => findings.map(({ code }) => code);
 
 describe('the currency that a store declares', () => {
   test('is that of every security without a currency: prices are converted at the rate of the day, carried where there is none', () => {
     const made = run(marketOf('EUR'), indexOf());
     const rates = [1.1, 1.2, 1.2, 1.05];
     expect(made.index.compositions.list[0]!.columns).toHaveLength(2); // The exchange rate is not a constituent.
-    levels(made).forEach((level, t) =>
+    listLevels(made).forEach((level, t) =>
       expect(level).toBeCloseTo((50 * (CLOSE.A[t]! / 100 + CLOSE.B[t]! / 50) * rates[t]!) / 1.1, 10),
     );
-    expect(codes(made)).toEqual(['DEFAULT_TAKEN']);
+    expect(listCodes(made)).toEqual(['DEFAULT_TAKEN']);
   });
 
   test('is crossed where the pair is missing, which the run reports with the pairs that take its place', () => {
@@ -62,7 +62,7 @@ describe('the currency that a store declares', () => {
 
   test('leaves a name its own currency', () => {
     const made = run(marketOf('EUR', { A: { CURRENCY: 'USD' }, B: { CURRENCY: '' } }), indexOf());
-    levels(made).forEach((level, t) =>
+    listLevels(made).forEach((level, t) =>
       expect(level).toBeCloseTo(50 * (CLOSE.A[t]! / 100 + ((CLOSE.B[t]! / 50) * [1.1, 1.2, 1.2, 1.05][t]!) / 1.1), 10),
     );
   });
@@ -82,7 +82,7 @@ describe('the currency that a store declares', () => {
 
   test('may be a minor unit', () => {
     const made = run(marketOf('GBX'), indexOf('GBP'));
-    levels(made).forEach((level, t) =>
+    listLevels(made).forEach((level, t) =>
       expect(level).toBeCloseTo(
         (100 / 3) * (CLOSE.A[t]! / 100 + CLOSE.B[t]! / 50 + [1.1, 1.2, 1.2, 1.05][t]! / 1.1),
         10,
@@ -156,12 +156,12 @@ describe('without a declared currency', () => {
         message: expect.stringContaining('2 of 3 securities of the data store have no CURRENCY (B, EURUSD)'),
       },
     ]);
-    expect(codes(run(marketOf(null), indexOf('USD', { kind: 'list', identifiers: ['A'] })))).toEqual([
+    expect(listCodes(run(marketOf(null), indexOf('USD', { kind: 'list', identifiers: ['A'] })))).toEqual([
       'DEFAULT_TAKEN',
       'CURRENCY_ASSUMED',
     ]);
     expect(
-      codes(run(marketOf(null, { A: { CURRENCY: 'USD' } }), indexOf('USD', { kind: 'list', identifiers: ['A'] }))),
+      listCodes(run(marketOf(null, { A: { CURRENCY: 'USD' } }), indexOf('USD', { kind: 'list', identifiers: ['A'] }))),
     ).toEqual(['DEFAULT_TAKEN']);
   });
 
@@ -171,16 +171,16 @@ describe('without a declared currency', () => {
     ).toEqual([]);
   });
 
-  test('a name counts while its currency begins after its first bar, and not when it begins with it', () => {
+  test('a security counts while its currency begins after its first bar, and not when it begins with it', () => {
     const market = marketOf(null, { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'USD' }, EURUSD: { CURRENCY: 'USD' } });
-    const from = (validFrom: number): MarketData => ({
+    const createMarketFrom = (validFrom: number): MarketData => ({
       ...market,
       reference: {
         ...market.reference,
         rows: new Map([...market.reference.rows, ['A', [{ validFrom, values: ['USD'] }]]]),
       },
     });
-    expect(listSecuritiesWithoutCurrency(from(market.dates[0]!), indexOf())).toEqual([]);
-    expect(listSecuritiesWithoutCurrency(from(market.dates[0]! + 1), indexOf())).toEqual(['A']);
+    expect(listSecuritiesWithoutCurrency(createMarketFrom(market.dates[0]!), indexOf())).toEqual([]);
+    expect(listSecuritiesWithoutCurrency(createMarketFrom(market.dates[0]! + 1), indexOf())).toEqual(['A']);
   });
 });

@@ -29,7 +29,7 @@ const market: MarketData = {
   universes: [],
 };
 
-test('keeps the days on which one of the names has a bar, and their actions', () => {
+test('keeps the days on which one of the securities has a bar, and their actions', () => {
   const narrow = narrowMarket(market, { columns: [0, 1], from: null, to: null });
   expect(narrow.identifiers).toEqual(['A', 'B']);
   expect([...narrow.dates]).toEqual([10, 12, 15]); // On day 11 only C has a bar.

@@ -41,7 +41,7 @@ const seven = () =>
     ),
   );
 
-function returns(type: string, params: object, context: ReturnsContext): Float64Array {
+function createReturns(type: string, params: object, context: ReturnsContext): Float64Array {
   const entry = findReturnsClass(type)!;
   return entry.returns(entry.params.parse(params), context);
 }
@@ -53,25 +53,25 @@ describe('Black-Litterman', () => {
 
   test('has the prior and the posterior of He and Litterman', () => {
     const { context } = seven();
-    expect(inPercent(returns('capm', {}, context))).toEqual([3.9, 6.9, 8.4, 9.0, 4.3, 6.8, 7.6]);
-    expect(inPercent(returns('black_litterman', { views: [germany] }, context))).toEqual([
+    expect(inPercent(createReturns('capm', {}, context))).toEqual([3.9, 6.9, 8.4, 9.0, 4.3, 6.8, 7.6]);
+    expect(inPercent(createReturns('black_litterman', { views: [germany] }, context))).toEqual([
       4.3, 7.6, 9.3, 11.0, 4.5, 7.0, 8.1,
     ]);
   });
 
   test('without views, or with views of no confidence, is the prior', () => {
     const { context } = seven();
-    const prior = returns('capm', {}, context);
-    expect(returns('black_litterman', {}, context)).toEqual(prior);
-    expect(returns('black_litterman', { views: [{ ...germany, confidence: 0 }] }, context)).toEqual(prior);
+    const prior = createReturns('capm', {}, context);
+    expect(createReturns('black_litterman', {}, context)).toEqual(prior);
+    expect(createReturns('black_litterman', { views: [{ ...germany, confidence: 0 }] }, context)).toEqual(prior);
   });
 
   test('meets a view that is certain, and repeats of it change nothing', () => {
     const { context } = seven();
     const certain = { ...germany, confidence: 1 };
-    const once = returns('black_litterman', { views: [certain] }, context);
+    const once = createReturns('black_litterman', { views: [certain] }, context);
     expect(once[3]! - 0.295 * once[2]! - 0.705 * once[5]!).toBeCloseTo(0.05, 12);
-    const twice = returns(
+    const twice = createReturns(
       'black_litterman',
       { views: [certain, { ...certain, weights: { GER: 2, FRA: -0.59, UKG: -1.41 }, value: 0.1 }] },
       context,
@@ -85,7 +85,7 @@ describe('Black-Litterman', () => {
       { weights: { GER: 1 }, value: 0.1, confidence: 1 },
       { weights: { GER: 1 }, value: 0.2, confidence: 1 },
     ];
-    expect(() => returns('black_litterman', { views }, context)).toThrow(
+    expect(() => createReturns('black_litterman', { views }, context)).toThrow(
       'View 2 states 0.2 with certainty, but the other certain views imply 0.1',
     );
   });
@@ -93,8 +93,8 @@ describe('Black-Litterman', () => {
   test('omits a view of an absent security, and reports it', () => {
     const { context, warnings } = seven();
     const views = [germany, { weights: { GER: 1, NZL: -1 }, value: 0.2, confidence: 0.9 }];
-    const without = returns('black_litterman', { views: [germany] }, seven().context);
-    expect(returns('black_litterman', { views }, context)).toEqual(without);
+    const without = createReturns('black_litterman', { views: [germany] }, seven().context);
+    expect(createReturns('black_litterman', { views }, context)).toEqual(without);
     expect(warnings).toEqual(['View 2 is ignored: NZL is not in the problem.']);
   });
 
@@ -114,7 +114,7 @@ describe('Black-Litterman', () => {
       { weights: { B: 1, C: -0.5, D: -0.5 }, value: 0.02, confidence: 0.8 },
     ];
     const tau = 0.1;
-    const prior = returns('capm', { risk_aversion: 3 }, context);
+    const prior = createReturns('capm', { risk_aversion: 3 }, context);
     const p = views.map(({ weights }) => names.map((name) => (weights as Record<string, number>)[name] ?? 0));
     const omega = p.map(
       (row, k) =>
@@ -132,7 +132,7 @@ describe('Black-Litterman', () => {
         p.reduce((sum, view, k) => sum + (view[i]! * views[k]!.value) / omega[k]!, 0),
     );
     const expected = inverted(precision).map((row) => row.reduce((sum, value, j) => sum + value * right[j]!, 0));
-    returns('black_litterman', { views, tau, risk_aversion: 3 }, context).forEach((value, i) =>
+    createReturns('black_litterman', { views, tau, risk_aversion: 3 }, context).forEach((value, i) =>
       expect(value).toBeCloseTo(expected[i]!, 12),
     );
   });
@@ -163,12 +163,14 @@ test('models of returns above cash add what cash earns, and views have it in the
     ['capm', { shrinkage: 0.3 }, { shrinkage: 0.3 }],
     ['black_litterman', { views }, { views: above }],
   ] as const) {
-    const excess = returns(type, without, context);
-    returns(type, params, { ...context, cash }).forEach((value, i) => expect(value).toBeCloseTo(cash + excess[i]!, 12));
+    const excess = createReturns(type, without, context);
+    createReturns(type, params, { ...context, cash }).forEach((value, i) =>
+      expect(value).toBeCloseTo(cash + excess[i]!, 12),
+    );
   }
   for (const type of ['historical', 'field'])
-    expect(returns(type, type === 'field' ? { field: 'ALPHA' } : {}, { ...context, cash })).toEqual(
-      returns(type, type === 'field' ? { field: 'ALPHA' } : {}, context),
+    expect(createReturns(type, type === 'field' ? { field: 'ALPHA' } : {}, { ...context, cash })).toEqual(
+      createReturns(type, type === 'field' ? { field: 'ALPHA' } : {}, context),
     );
 });
 
@@ -176,26 +178,26 @@ describe('other models of expected returns', () => {
   test('historical means shrink towards their mean, and are all alike at one', () => {
     const { context } = seven();
     expect(
-      [...returns('historical', { shrinkage: 0.5 }, context)].map((value) => Math.round(1e6 * value) / 1e6),
+      [...createReturns('historical', { shrinkage: 0.5 }, context)].map((value) => Math.round(1e6 * value) / 1e6),
     ).toEqual([0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045]);
-    for (const value of returns('historical', { shrinkage: 1 }, context)) expect(value).toBeCloseTo(0.03, 15);
+    for (const value of createReturns('historical', { shrinkage: 1 }, context)) expect(value).toBeCloseTo(0.03, 15);
   });
 
   test('the index earns the same whatever its betas are shrunk to', () => {
     const { context } = seven();
     const ofIndex = (shrinkage: number) =>
-      returns('capm', { shrinkage }, context).reduce((sum, value, i) => sum + value * context.index[i]!, 0) /
+      createReturns('capm', { shrinkage }, context).reduce((sum, value, i) => sum + value * context.index[i]!, 0) /
       context.index.reduce((sum, value) => sum + value, 0);
     expect(ofIndex(0.4)).toBeCloseTo(ofIndex(0), 12);
-    const alike = returns('capm', { shrinkage: 1 }, context);
+    const alike = createReturns('capm', { shrinkage: 1 }, context);
     for (const value of alike) expect(value).toBeCloseTo(alike[0]!, 15);
   });
 
   test('a missing datapoint counts as the mean of the others, and is reported', () => {
     const { context, warnings } = seven();
-    const values = returns('field', { field: { node: 'field', name: 'ALPHA' } }, context);
+    const values = createReturns('field', { field: { node: 'field', name: 'ALPHA' } }, context);
     expect(values[1]).toBeCloseTo((0 + 0.2 + 0.3 + 0.4 + 0.5 + 0.6) / 6, 15);
     expect(warnings[0]).toContain('1 of 7 securities have no ALPHA (CAN)');
-    expect(returns('field', { field: 'ALPHA' }, seven().context)).toEqual(values);
+    expect(createReturns('field', { field: 'ALPHA' }, seven().context)).toEqual(values);
   });
 });

@@ -15,14 +15,14 @@ import { smallProblem, solvers, type SmallMarket } from '../optimisation/small-p
 const NAMES = 16;
 const CAPS = [{ type: 'PositionBounds', params: { upper: 0.15 } }];
 
-const solved = (problem: Problem) => {
+const requireSolution = (problem: Problem) => {
   const solution = solveConvex(solvers.solver, problem);
   if (solution === undefined) throw new Error('no answer');
   return solution;
 };
-const market = (objective: SmallMarket['objective'], more: Partial<SmallMarket> = {}) =>
+const createMarket = (objective: SmallMarket['objective'], more: Partial<SmallMarket> = {}) =>
   smallProblem({ names: NAMES, seed: 5, rows: [], objective: objective!, ...more });
-const distance = (a: Float64Array, b: Float64Array) =>
+const computeDistance = (a: Float64Array, b: Float64Array) =>
   a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0);
 const dot = (a: Float64Array, b: Float64Array) => a.reduce((total, value, i) => total + value * b[i]!, 0);
 const sumOf = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
@@ -37,17 +37,17 @@ function sharesOf({ metric }: Problem, weights: Float64Array): Float64Array {
 describe('the least variance', () => {
   test('is the largest utility at a risk aversion beyond all returns', () => {
     for (const rows of [[], CAPS]) {
-      const least = solved(market({ type: 'min_variance' }, { rows })).weights;
-      const averse = solved(market({ type: 'max_utility', risk_aversion: 1e9 }, { rows })).weights;
-      expect(distance(least, averse)).toBeLessThan(1e-8);
+      const least = requireSolution(createMarket({ type: 'min_variance' }, { rows })).weights;
+      const averse = requireSolution(createMarket({ type: 'max_utility', risk_aversion: 1e9 }, { rows })).weights;
+      expect(computeDistance(least, averse)).toBeLessThan(1e-8);
     }
   });
 });
 
 describe('the largest Sharpe ratio', () => {
   const objective = { type: 'max_sharpe', risk_free_rate: 0.01 };
-  const problem = market(objective, { rows: CAPS });
-  const { weights } = solved(problem);
+  const problem = createMarket(objective, { rows: CAPS });
+  const { weights } = requireSolution(problem);
   const means = problem.expectedReturns!;
   const excess = dot(means, weights) - 0.01;
   const variance = computeMetricSquare(problem.metric, weights);
@@ -62,21 +62,23 @@ describe('the largest Sharpe ratio', () => {
   });
 
   test('is the largest utility at the risk aversion of its excess return over variance', () => {
-    const utility = solved(market({ type: 'max_utility', risk_aversion: excess / variance }, { rows: CAPS })).weights;
-    expect(distance(weights, utility)).toBeLessThan(1e-8);
+    const utility = requireSolution(
+      createMarket({ type: 'max_utility', risk_aversion: excess / variance }, { rows: CAPS }),
+    ).weights;
+    expect(computeDistance(weights, utility)).toBeLessThan(1e-8);
   });
 
   test('is not there where nothing earns more than the rate', () => {
-    expect(solveConvex(solvers.solver, market({ type: 'max_sharpe', risk_free_rate: 0.2 }))).toBeUndefined();
+    expect(solveConvex(solvers.solver, createMarket({ type: 'max_sharpe', risk_free_rate: 0.2 }))).toBeUndefined();
   });
 
   test('invests as much as the rows allow of portfolios that are alike', () => {
     const cash = [{ type: 'WeightSum', params: { lower: 0.5, upper: 0.9 } }];
-    const less = solved(market(objective, { rows: cash })).weights;
-    const whole = solved(market(objective)).weights;
+    const less = requireSolution(createMarket(objective, { rows: cash })).weights;
+    const whole = requireSolution(createMarket(objective)).weights;
     expect(sumOf(less)).toBeCloseTo(0.9, 10);
     expect(
-      distance(
+      computeDistance(
         less.map((weight) => weight / 0.9),
         whole,
       ),
@@ -101,10 +103,12 @@ describe('more candidates', () => {
       type: 'PositionBounds',
       params: { identifiers: [name], upper: 0 },
     }));
-    const best = solved(market(objective, { rows: CAPS })).objective;
+    const best = requireSolution(createMarket(objective, { rows: CAPS })).objective;
     let among = best;
     for (let count = 1; count <= fewer.length; count++) {
-      const { objective: found } = solved(market(objective, { rows: [...CAPS, ...fewer.slice(0, count)] }));
+      const { objective: found } = requireSolution(
+        createMarket(objective, { rows: [...CAPS, ...fewer.slice(0, count)] }),
+      );
       expect(found).toBeGreaterThanOrEqual(among - 1e-12 * Math.abs(among));
       among = found;
     }
@@ -114,16 +118,16 @@ describe('more candidates', () => {
 
 describe('risk parity', () => {
   test('has equal contributions', () => {
-    const problem = market({ type: 'risk_parity' });
-    const solution = solved(problem);
+    const problem = createMarket({ type: 'risk_parity' });
+    const solution = requireSolution(problem);
     for (const share of sharesOf(problem, solution.weights)) expect(Math.abs(share * NAMES - 1)).toBeLessThan(1e-10);
     expect(Math.abs(solution.objective)).toBeLessThan(1e-12);
   });
 
   test('has the contributions of its budgets, by name and by group', () => {
     const budgets = { S0: 0.3, S1: 0.1, S2: 0.25, S3: 0.05, S4: 0.1, N003: 0.2 };
-    const problem = market({ type: 'risk_parity', budgets });
-    const shares = sharesOf(problem, solved(problem).weights);
+    const problem = createMarket({ type: 'risk_parity', budgets });
+    const shares = sharesOf(problem, requireSolution(problem).weights);
     expect(shares[3]).toBeCloseTo(0.2, 10);
     for (const [sector, budget] of [0.3, 0.1, 0.25, 0.05, 0.1].entries()) {
       const members = shares.filter((_, i) => i % 5 === sector && i !== 3);
@@ -134,12 +138,12 @@ describe('risk parity', () => {
 
   test('distributes the budget of an excluded security, and reports a budget without a security', () => {
     const rows = [{ type: 'Exclude', params: { identifiers: ['N003'] } }];
-    const equal = market({ type: 'risk_parity' }, { rows });
-    const shares = sharesOf(equal, solved(equal).weights);
+    const equal = createMarket({ type: 'risk_parity' }, { rows });
+    const shares = sharesOf(equal, requireSolution(equal).weights);
     expect(shares[3]).toBeCloseTo(0, 14);
     for (const [i, share] of shares.entries()) if (i !== 3) expect(share).toBeCloseTo(1 / (NAMES - 1), 10);
     const budgets = { N003: 0.4, N004: 0.2, S1: 0.4 };
-    const lost = market({ type: 'risk_parity', budgets }, { rows });
+    const lost = createMarket({ type: 'risk_parity', budgets }, { rows });
     const report = lost.warnings.map(({ message, path }) => `${path}: ${message}`).join();
     expect(report).toContain('objective.budgets: No security that may be held has the budget of N003');
     // One named security, the members of S1, and N003 may not be held; the others have no budget.
@@ -147,16 +151,16 @@ describe('risk parity', () => {
     expect(report).toContain(
       `objective.budgets: ${rest} of ${NAMES} securities have no risk budget and no weight: N000,`,
     );
-    expect(sharesOf(lost, solved(lost).weights)[4]).toBeCloseTo(0.2 / 0.6, 10);
-    expect(() => market({ type: 'risk_parity', budgets: { N003: 0.5, NOBODY: 0.5 } }, { rows })).toThrow(
+    expect(sharesOf(lost, requireSolution(lost).weights)[4]).toBeCloseTo(0.2 / 0.6, 10);
+    expect(() => createMarket({ type: 'risk_parity', budgets: { N003: 0.5, NOBODY: 0.5 } }, { rows })).toThrow(
       'None of the 2 budgets (N003, NOBODY) belongs to a security that may be held',
     );
   });
 
   test('leaves its contributions by as much as a row that binds forces it to', () => {
     const rows = [{ type: 'PositionBounds', params: { upper: 0.07 } }];
-    const problem = market({ type: 'risk_parity' }, { rows });
-    const { weights, objective } = solved(problem);
+    const problem = createMarket({ type: 'risk_parity' }, { rows });
+    const { weights, objective } = requireSolution(problem);
     expect(objective).toBeGreaterThan(1e-6);
     const shares = sharesOf(problem, weights);
     // Securities below the cap exceed their budgets by one factor, because capped securities contribute less.
@@ -168,13 +172,13 @@ describe('risk parity', () => {
 
 describe('the largest diversification', () => {
   test('is the largest decorrelation divided by volatilities and rescaled', () => {
-    const problem = market({ type: 'max_diversification' });
+    const problem = createMarket({ type: 'max_diversification' });
     const volatilities = computeMetricDiagonal(problem.metric).map(Math.sqrt);
-    const decorrelated = solved(market({ type: 'max_decorrelation' })).weights.map(
+    const decorrelated = requireSolution(createMarket({ type: 'max_decorrelation' })).weights.map(
       (weight, i) => weight / volatilities[i]!,
     );
     const rescaled = decorrelated.map((weight) => weight / sumOf(decorrelated));
-    expect(distance(solved(problem).weights, rescaled)).toBeLessThan(1e-9);
+    expect(computeDistance(requireSolution(problem).weights, rescaled)).toBeLessThan(1e-9);
   });
 
   test('does not depend on the unit of the covariance, nor do the other objectives without returns', () => {
@@ -185,7 +189,7 @@ describe('the largest diversification', () => {
       'max_decorrelation',
       'min_tracking_error',
     ]) {
-      const problem = market({ type }, { rows: CAPS });
+      const problem = createMarket({ type }, { rows: CAPS });
       const scaled = createProblem({
         ...problem,
         metric: createDenseMetric(
@@ -196,7 +200,9 @@ describe('the largest diversification', () => {
         rows: CAPS.map((row) => ({ id: '', ...row })),
         datapoints: { numbers: () => problem.index, categories: () => [], medianValueTraded: () => problem.index },
       });
-      expect(distance(solved(problem).weights, solved(scaled).weights), type).toBeLessThan(1e-9);
+      expect(computeDistance(requireSolution(problem).weights, requireSolution(scaled).weights), type).toBeLessThan(
+        1e-9,
+      );
     }
   });
 });
@@ -214,15 +220,17 @@ describe('costs', () => {
   ];
 
   test.each(objectives)('of zero change nothing: $type', (objective) => {
-    const free = solved(market(objective, { rows: CAPS, hasPrevious: true })).weights;
-    const costless = solved(market(objective, { rows: CAPS, hasPrevious: true, costs: { bps: 0, impact: 0 } })).weights;
-    expect(distance(free, costless)).toBeLessThan(1e-9);
+    const free = requireSolution(createMarket(objective, { rows: CAPS, hasPrevious: true })).weights;
+    const costless = requireSolution(
+      createMarket(objective, { rows: CAPS, hasPrevious: true, costs: { bps: 0, impact: 0 } }),
+    ).weights;
+    expect(computeDistance(free, costless)).toBeLessThan(1e-9);
   });
 
   // In risk parity a cost is subtracted from the evenness, which falls without bound as a weight approaches zero.
   test.each(objectives.slice(0, -1))('beyond all gain leave what is held: $type', (objective) => {
-    const problem = market(objective, { hasPrevious: true, costs: { bps: 9000, impact: 0 } });
-    expect(distance(solved(problem).weights, problem.previous!.weights)).toBeLessThan(1e-9);
+    const problem = createMarket(objective, { hasPrevious: true, costs: { bps: 9000, impact: 0 } });
+    expect(computeDistance(requireSolution(problem).weights, problem.previous!.weights)).toBeLessThan(1e-9);
   });
 
   test.each([
@@ -230,14 +238,14 @@ describe('costs', () => {
     { bps: 0, impact: 0.05 },
   ])('lower the trades: %j', (costs) => {
     for (const objective of objectives) {
-      const traded = (own: SmallMarket['costs']) => {
-        const problem = market(objective, { hasPrevious: true, ...(own === undefined ? {} : { costs: own }) });
-        return solved(problem).weights.reduce(
+      const measureTrades = (own: SmallMarket['costs']) => {
+        const problem = createMarket(objective, { hasPrevious: true, ...(own === undefined ? {} : { costs: own }) });
+        return requireSolution(problem).weights.reduce(
           (sum, weight, i) => sum + Math.abs(weight - problem.previous!.weights[i]!),
           0,
         );
       };
-      expect(traded(costs), objective.type).toBeLessThan(traded(undefined) + 1e-12);
+      expect(measureTrades(costs), objective.type).toBeLessThan(measureTrades(undefined) + 1e-12);
     }
   });
 });

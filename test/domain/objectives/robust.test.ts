@@ -39,7 +39,7 @@ const uncertain = (problem: Problem, sets: Sets): Problem => ({
   robustness: robustnessOf(problem.metric, sets),
 });
 
-const solved = (problem: Problem) => {
+const requireSolution = (problem: Problem) => {
   const solution = solveConvex(solvers.solver, problem);
   if (solution === undefined) throw new Error('no answer');
   return solution;
@@ -92,7 +92,7 @@ const OBJECTIVES: readonly NonNullable<SmallMarket['objective']>[] = [
   { type: 'max_return' },
   { type: 'max_sharpe', risk_free_rate: -0.05 },
 ];
-const market = (objective: NonNullable<SmallMarket['objective']>, rows: readonly object[] = ROWS) =>
+const createMarket = (objective: NonNullable<SmallMarket['objective']>, rows: readonly object[] = ROWS) =>
   smallProblem({ names: NAMES, seed: 5, rows, objective });
 
 /** Returns sets that grow with a radius, and the parameters of the objective. */
@@ -105,9 +105,9 @@ function setsOf(type: string, radius: number): Sets[] {
 describe('a set of radius 0 is the problem without it', () => {
   test.each(OBJECTIVES)('$type', (objective) => {
     for (const rows of [ROWS, SHORT]) {
-      const plain = solved(market(objective, rows));
+      const plain = requireSolution(createMarket(objective, rows));
       for (const sets of setsOf(objective.type, 0)) {
-        const { weights, objective: value } = solved(uncertain(market(objective, rows), sets));
+        const { weights, objective: value } = requireSolution(uncertain(createMarket(objective, rows), sets));
         expect(value).toBeCloseTo(plain.objective, 12);
         weights.forEach((weight, i) => expect(weight).toBeCloseTo(plain.weights[i]!, 9));
       }
@@ -120,7 +120,9 @@ describe('a larger set', () => {
     for (const rows of [ROWS, SHORT]) {
       const radii = [0, 0.1, 0.3, 1];
       for (const k of setsOf(objective.type, 1).keys()) {
-        const problems = radii.map((radius) => uncertain(market(objective, rows), setsOf(objective.type, radius)[k]!));
+        const problems = radii.map((radius) =>
+          uncertain(createMarket(objective, rows), setsOf(objective.type, radius)[k]!),
+        );
         const answers = problems.flatMap((problem) => {
           const solution = solveConvex(solvers.solver, problem);
           return solution === undefined ? [] : [{ problem, solution }]; // A ratio requires a positive numerator.
@@ -141,14 +143,16 @@ describe('a larger set', () => {
 test('an ellipsoid with the shape of the covariance leaves the portfolio of the largest Sharpe ratio, and its ratio less by the radius', () => {
   const objective = { type: 'max_sharpe', risk_free_rate: -0.05 };
   const rows = [ROWS[0]!];
-  const plain = solved(market(objective, rows));
-  const worst = solved(uncertain(market(objective, rows), { returns: { set: 'ellipsoid', radius: 0.1 } }));
+  const plain = requireSolution(createMarket(objective, rows));
+  const worst = requireSolution(
+    uncertain(createMarket(objective, rows), { returns: { set: 'ellipsoid', radius: 0.1 } }),
+  );
   worst.weights.forEach((weight, i) => expect(weight).toBeCloseTo(plain.weights[i]!, 9));
   expect(-worst.objective).toBeCloseTo(-plain.objective - 0.1, 10);
 });
 
 test('the worst variance is that of a covariance of the set, and no other of it has more', () => {
-  const { metric } = market({ type: 'min_variance' });
+  const { metric } = createMarket({ type: 'min_variance' });
   const random = seeded(11);
   const matrix = createMetricMatrix(metric);
   const volatility = computeMetricDiagonal(metric).map(Math.sqrt);
@@ -174,10 +178,10 @@ test('the worst variance is that of a covariance of the set, and no other of it 
 
 test('where everything may stay in cash, expected returns that are too uncertain hold nothing', () => {
   const rows = [{ type: 'WeightSum', params: { lower: 0, upper: 1 } }];
-  const problem = uncertain(market({ type: 'max_utility', risk_aversion: 2 }, rows), {
+  const problem = uncertain(createMarket({ type: 'max_utility', risk_aversion: 2 }, rows), {
     returns: { set: 'ellipsoid', radius: 10 },
   });
-  const { weights, objective } = solved(problem);
+  const { weights, objective } = requireSolution(problem);
   expect(Math.max(...weights)).toBeLessThan(1e-9);
   expect(Math.abs(objective)).toBeLessThan(1e-9);
 });

@@ -116,8 +116,8 @@ describe(`a convex row holds with ${MET}, at an optimum that nothing feasible is
 });
 
 function addFiniteBounds<P extends { lower: Float64Array; upper: Float64Array }>(program: P): P {
-  const finite = (values: Float64Array) => values.map((value) => Math.min(Math.max(value, -10), 10));
-  return { ...program, lower: finite(program.lower), upper: finite(program.upper) };
+  const clampValues = (values: Float64Array) => values.map((value) => Math.min(Math.max(value, -10), 10));
+  return { ...program, lower: clampValues(program.lower), upper: clampValues(program.upper) };
 }
 
 describe('a shadow price is the change of the objective, in its own terms', () => {
@@ -171,7 +171,7 @@ describe('a shadow price is the change of the objective, in its own terms', () =
   });
 });
 
-describe('a choice of names', () => {
+describe('a choice of securities', () => {
   const SMALL = 10;
   const small = (objective: { type: string }, maximum: number) =>
     smallProblem({ names: SMALL, seed: 3, rows: [{ type: 'Cardinality', params: { maximum } }], objective });
@@ -199,7 +199,7 @@ describe('a choice of names', () => {
     expect(Math.abs(outcome.solution.value / computeByEnumeration(problem, 3) - 1)).toBeLessThan(1e-9);
   });
 
-  test('has no answer where every name has a budget of risk', () => {
+  test('has no answer where every security has a budget of risk', () => {
     expect(solveProblem(solvers, small({ type: 'risk_parity' }, 3))).toMatchObject({
       kind: 'no-choice',
       isProven: true,

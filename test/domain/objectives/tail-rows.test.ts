@@ -43,7 +43,7 @@ function averageOf(problem: Problem, kind: Kind, weights: Float64Array): number 
   return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
 }
 
-const solved = (problem: Problem) => {
+const requireSolution = (problem: Problem) => {
   const solution = solveConvex(solvers.solver, problem);
   if (solution === undefined) throw new Error('no answer');
   return solution;
@@ -55,7 +55,7 @@ describe('limits on the average of the worst scenarios have the optima of the co
     '%s, problem %i',
     (_, seed, { objective, rows, value, weights }) => {
       const problem = goldenProblem({ ...goldenCases.find((each) => each.seed === seed)!, rows }, objective);
-      const solution = solved(problem);
+      const solution = requireSolution(problem);
       const { goal } = problem;
       const shift = goal.form === 'ratio' && goal.numerator.kind === 'evenness' ? goal.numerator.least : 0;
       const own = (problem.objective.entry.sense === 'maximise' ? -1 : 1) * solution.objective + shift;
@@ -70,7 +70,7 @@ describe('limits on the average of the worst scenarios have the optima of the co
 });
 
 const NAMES = 12;
-const market = (kind: Kind, limit: number, more: object = {}, rows: readonly object[] = []) =>
+const createMarket = (kind: Kind, limit: number, more: object = {}, rows: readonly object[] = []) =>
   smallProblem({
     names: NAMES,
     seed: 4,
@@ -80,9 +80,9 @@ const market = (kind: Kind, limit: number, more: object = {}, rows: readonly obj
 
 /** Returns a limit between the smallest average and that of the maximum utility. */
 function limitAt(kind: Kind, share: number): number {
-  const free = averageOf(market(kind, 1), kind, solved(market(kind, 1)).weights);
+  const free = averageOf(createMarket(kind, 1), kind, requireSolution(createMarket(kind, 1)).weights);
   const type = kind === 'CVaR' ? 'min_cvar' : 'min_cdar';
-  const least = solved(
+  const least = requireSolution(
     smallProblem({ names: NAMES, seed: 4, rows: [], objective: { type, confidence: 0.9 } }),
   ).objective;
   return least + share * (free - least);
@@ -108,19 +108,19 @@ test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail are nowhere above it,
 });
 
 test('a limit on the average of all scenarios is one on the mean loss', () => {
-  const problem = market('CVaR', 1, { confidence: 0 });
+  const problem = createMarket('CVaR', 1, { confidence: 0 });
   const mean = (weights: Float64Array) => {
     const losses = computeOutcomes(problem.tails.goal('loss', 0, { sessions: null, drawn: null }), weights);
     return losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
   };
-  const free = mean(solved(problem).weights);
-  const limited = solved(market('CVaR', free - 1e-4, { confidence: 0 }));
+  const free = mean(requireSolution(problem).weights);
+  const limited = requireSolution(createMarket('CVaR', free - 1e-4, { confidence: 0 }));
   expect(mean(limited.weights)).toBeCloseTo(free - 1e-4, 12);
 });
 
 test.each(['min_cvar', 'min_cdar'])('no weights better the bound of %s', (type) => {
   const problem = smallProblem({ names: NAMES, seed: 4, rows: [], objective: { type, confidence: 0.9 } });
-  const { bound, objective } = solved(problem);
+  const { bound, objective } = requireSolution(problem);
   expect(objective).toBeGreaterThanOrEqual(bound);
   expect(objective - bound).toBeLessThan(1e-9);
   const random = seeded(8);
@@ -141,10 +141,10 @@ test.each([
   ['min_cvar', { lower: -0.004, upper: 0.05 }],
   ['min_cvar', { lower: -0.05, upper: 0.05 }],
   ['min_cdar', { upper: 0.05 }],
-] as const)('of many names few take part, and the answer is that of all: %s %j', (type, params) => {
+] as const)('of many securities few take part, and the answer is that of all: %s %j', (type, params) => {
   const rows = [{ type: 'PositionBounds', params }];
   const problem = smallProblem({ names: 130, seed: 5, rows, objective: { type, confidence: 0.9 } });
-  const { objective, bound, assembled, answer } = solved(problem);
+  const { objective, bound, assembled, answer } = requireSolution(problem);
   // Checks the optimality conditions of all securities at their bounds, with multipliers that prove the value.
   const { program } = assembled;
   expect(program.n).toBe(130);
@@ -158,7 +158,7 @@ test.each([
 test('work that ends before a proof leaves an answer on one side of the optimum and a bound on the other', () => {
   const rows = [{ type: 'PositionBounds', params: { lower: -0.1, upper: 0.4 } }];
   const problem = smallProblem({ names: NAMES, seed: 6, rows, objective: { type: 'min_cdar', confidence: 0.9 } });
-  const optimum = solved(problem).objective;
+  const optimum = requireSolution(problem).objective;
   const { program } = assembleProgram(problem);
   const zeros = new Float64Array(NAMES);
   const terms = {
@@ -180,46 +180,56 @@ test('work that ends before a proof leaves an answer on one side of the optimum 
 describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
   test('is met exactly where it binds, and is nothing where it does not', () => {
     const limit = limitAt(kind, 0.3);
-    const problem = market(kind, limit);
-    expect(averageOf(problem, kind, solved(problem).weights)).toBeCloseTo(limit, 12);
-    const loose = solved(market(kind, limitAt(kind, 1.5)));
-    expect(loose.objective).toBe(solved(market(kind, 1)).objective);
+    const problem = createMarket(kind, limit);
+    expect(averageOf(problem, kind, requireSolution(problem).weights)).toBeCloseTo(limit, 12);
+    const loose = requireSolution(createMarket(kind, limitAt(kind, 1.5)));
+    expect(loose.objective).toBe(requireSolution(createMarket(kind, 1)).objective);
   });
 
   test('is no better the tighter it is, and at the value of an answer reproduces that answer', () => {
-    const values = [1, 0.7, 0.4, 0.1].map((share) => solved(market(kind, limitAt(kind, share))).objective);
+    const values = [1, 0.7, 0.4, 0.1].map(
+      (share) => requireSolution(createMarket(kind, limitAt(kind, share))).objective,
+    );
     values.slice(1).forEach((value, k) => expect(value).toBeGreaterThan(values[k]!));
-    const free = solved(market(kind, 1));
-    const same = solved(market(kind, limitAt(kind, 1)));
+    const free = requireSolution(createMarket(kind, 1));
+    const same = requireSolution(createMarket(kind, limitAt(kind, 1)));
     expect(same.objective).toBeCloseTo(free.objective, 10);
-    const least = solved(market(kind, limitAt(kind, 0) + 1e-10));
-    expect(averageOf(market(kind, 1), kind, least.weights)).toBeCloseTo(limitAt(kind, 0), 8);
+    const least = requireSolution(createMarket(kind, limitAt(kind, 0) + 1e-10));
+    expect(averageOf(createMarket(kind, 1), kind, least.weights)).toBeCloseTo(limitAt(kind, 0), 8);
   });
 
   test('that is soft is kept at a high price, given up at a low one, and costs what it saves between', () => {
     const limit = limitAt(kind, 0.3);
-    const hard = solved(market(kind, limit));
-    const [side] = listRowSides(market(kind, limit), hard).filter(({ placed }) => placed.row.form === 'tail');
-    const problem = market(kind, limit);
+    const hard = requireSolution(createMarket(kind, limit));
+    const [side] = listRowSides(createMarket(kind, limit), hard).filter(({ placed }) => placed.row.form === 'tail');
+    const problem = createMarket(kind, limit);
     const price = Math.abs(
-      listRowSides(problem, solved(problem)).find(({ placed }) => placed.row.form === 'tail')!.shadowPrice,
+      listRowSides(problem, requireSolution(problem)).find(({ placed }) => placed.row.form === 'tail')!.shadowPrice,
     );
     expect(side!.slack).toBeLessThan(1e-9);
-    expect(solved(market(kind, limit, { soft: 1.01 * price })).objective).toBeCloseTo(hard.objective, 10);
-    const half = market(kind, limit, { soft: 0.5 * price });
-    const between = solved(half);
+    expect(requireSolution(createMarket(kind, limit, { soft: 1.01 * price })).objective).toBeCloseTo(
+      hard.objective,
+      10,
+    );
+    const half = createMarket(kind, limit, { soft: 0.5 * price });
+    const between = requireSolution(half);
     const at = averageOf(half, kind, between.weights);
     expect(at).toBeGreaterThan(limit);
     for (const step of [-1e-4, 1e-4]) {
-      const beside = solved(market(kind, at + step));
+      const beside = requireSolution(createMarket(kind, at + step));
       expect(beside.objective + 0.5 * price * (at + step - limit)).toBeGreaterThanOrEqual(between.value - 1e-9);
     }
-    expect(solved(market(kind, limit, { soft: 1e-6 })).objective).toBeCloseTo(solved(market(kind, 1)).objective, 7);
+    expect(requireSolution(createMarket(kind, limit, { soft: 1e-6 })).objective).toBeCloseTo(
+      requireSolution(createMarket(kind, 1)).objective,
+      7,
+    );
   });
 
   test('that nothing keeps is a conflict, and its least relaxation is the least average that there is', () => {
     const least = limitAt(kind, 0);
-    const problem = market(kind, least - 0.001, {}, [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.9 } }]);
+    const problem = createMarket(kind, least - 0.001, {}, [
+      { id: 'pos', type: 'PositionBounds', params: { upper: 0.9 } },
+    ]);
     expect(solveProblem(solvers, problem).kind).toBe('unsolved');
     const { proven, conflict, relaxations } = explainInfeasibility(solvers, problem)!;
     expect([proven, conflict.map(({ id }) => id)]).toEqual([true, expect.arrayContaining(['tail'])]);
@@ -228,7 +238,7 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
 
   test('holds on the whole frontier, which is the old one where it does not bind', () => {
     const limit = limitAt(kind, 0.3);
-    const problem = market(kind, limit);
+    const problem = createMarket(kind, limit);
     const of = (each: Problem) =>
       computeFrontier({
         solver: solvers.solver,
@@ -240,20 +250,20 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
     const { points, tangency } = of(problem);
     for (const { weights } of [...points, tangency!])
       expect(averageOf(problem, kind, weights)).toBeLessThan(limit + 1e-8);
-    const free = of(market(kind, 1));
+    const free = of(createMarket(kind, 1));
     expect(points.at(-1)!.expected_return).toBeLessThan(free.points.at(-1)!.expected_return);
   });
 
-  test('goes with a choice of names', () => {
+  test('goes with a choice of securities', () => {
     const limit = limitAt(kind, 0.6);
     const choice = [{ type: 'Cardinality', params: { maximum: 5 } }];
-    const problem = market(kind, limit, {}, choice);
+    const problem = createMarket(kind, limit, {}, choice);
     const outcome = solveProblem(solvers, problem);
     if (outcome.kind !== 'solved') throw new Error(outcome.kind);
     const { weights, objective, bound } = outcome.solution;
     expect(weights.filter((weight) => weight > 0).length).toBeLessThanOrEqual(5);
     expect(averageOf(problem, kind, weights)).toBeLessThan(limit + 1e-8);
     expect(objective).toBeGreaterThanOrEqual(bound - 1e-12);
-    expect(bound).toBeGreaterThanOrEqual(solved(market(kind, limit)).objective - 1e-12);
+    expect(bound).toBeGreaterThanOrEqual(requireSolution(createMarket(kind, limit)).objective - 1e-12);
   });
 });

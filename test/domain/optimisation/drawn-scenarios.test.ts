@@ -32,7 +32,7 @@ function scenariosOf(expectedReturns: Float64Array | null = null) {
   return { scenarios, asked: requests };
 }
 
-const terms = (source: 'bootstrap' | 'normal' | 'student', more: object = {}): ScenarioTerms => ({
+const createTerms = (source: 'bootstrap' | 'normal' | 'student', more: object = {}): ScenarioTerms => ({
   sessions: null,
   drawn: { source, draws: 60_000, block: 7, degrees: 5, seed: 1, ...more },
 });
@@ -59,7 +59,7 @@ describe('simulated scenarios', () => {
         [null, [0.1, 0.2, 0.3]],
         [Float64Array.of(-0.5, 0, 1), [-0.5, 0, 1]],
       ] as const) {
-        const drawn = momentsOf(scenariosOf(expected).scenarios(terms(source)));
+        const drawn = momentsOf(scenariosOf(expected).scenarios(createTerms(source)));
         // Standard errors: 252 * root(0.09 / 252 / 60000) = 0.02 for a mean, 0.09 * root(8 / 60000) = 0.001 for a
         // variance of Student's distribution with 5 degrees of freedom.
         drawn.means.forEach((value, i) => expect(Math.abs(value - means[i]!)).toBeLessThan(0.08));
@@ -71,21 +71,21 @@ describe('simulated scenarios', () => {
   test("of Student's distribution have the kurtosis of its degrees of freedom: 3.75 of 12", () => {
     const kurtosis = (returns: Float64Array) => {
       const own = Float64Array.from({ length: returns.length / NAMES }, (_, t) => returns[t * NAMES]! - 0.1 / 252);
-      const power = (p: number) => own.reduce((sum, value) => sum + value ** p, 0) / own.length;
-      return power(4) / power(2) ** 2;
+      const computePower = (p: number) => own.reduce((sum, value) => sum + value ** p, 0) / own.length;
+      return computePower(4) / computePower(2) ** 2;
     };
     const { scenarios } = scenariosOf();
-    expect(kurtosis(scenarios(terms('normal')))).toBeCloseTo(3, 0);
-    expect(kurtosis(scenarios(terms('normal')))).toBeLessThan(3.2);
-    const fat = kurtosis(scenarios(terms('student', { degrees: 12 })));
+    expect(kurtosis(scenarios(createTerms('normal')))).toBeCloseTo(3, 0);
+    expect(kurtosis(scenarios(createTerms('normal')))).toBeLessThan(3.2);
+    const fat = kurtosis(scenarios(createTerms('student', { degrees: 12 })));
     expect(Math.abs(fat - 3.75)).toBeLessThan(0.35);
   });
 
   test('of a bootstrap are rows of the history in blocks, each row about as often as the ends of blocks allow', () => {
-    const drawn = scenariosOf().scenarios(terms('bootstrap', { draws: 7000, block: 7 }));
-    const key = (values: Float64Array, t: number) => values.subarray(t * NAMES, t * NAMES + NAMES).join(' ');
-    const place = new Map(Array.from({ length: SESSIONS }, (_, t) => [key(history, t), t]));
-    const places = Array.from({ length: 7000 }, (_, t) => place.get(key(drawn, t))!);
+    const drawn = scenariosOf().scenarios(createTerms('bootstrap', { draws: 7000, block: 7 }));
+    const formatKey = (values: Float64Array, t: number) => values.subarray(t * NAMES, t * NAMES + NAMES).join(' ');
+    const place = new Map(Array.from({ length: SESSIONS }, (_, t) => [formatKey(history, t), t]));
+    const places = Array.from({ length: 7000 }, (_, t) => place.get(formatKey(drawn, t))!);
     expect(places).not.toContain(undefined);
     places.forEach((at, t) => {
       if (t % 7 !== 0) expect(at).toBe(places[t - 1]! + 1);
@@ -98,12 +98,12 @@ describe('simulated scenarios', () => {
 
   test('are those of their seed, made once, and historical ones are the history itself', () => {
     const { scenarios, asked } = scenariosOf();
-    const first = scenarios(terms('student'));
-    expect(scenarios(terms('student'))).toBe(first);
-    expect(scenariosOf().scenarios(terms('student'))).toEqual(first);
-    expect(scenarios(terms('student', { seed: 2 }))).not.toEqual(first);
+    const first = scenarios(createTerms('student'));
+    expect(scenarios(createTerms('student'))).toBe(first);
+    expect(scenariosOf().scenarios(createTerms('student'))).toEqual(first);
+    expect(scenarios(createTerms('student', { seed: 2 }))).not.toEqual(first);
     // A smaller number of draws returns the first ones of a larger number.
-    const few = scenarios(terms('student', { draws: 100 }));
+    const few = scenarios(createTerms('student', { draws: 100 }));
     few.forEach((value, e) => expect(value).toBeCloseTo(first[e]!, 15));
     expect(asked).toEqual([]);
     expect(scenarios({ sessions: 20, drawn: null })).toBe(history);

@@ -17,7 +17,7 @@ const parent = documentOf(
 
 /** Securities of the parent at its last rebalance. */
 const PARENT_NAMES = ((): readonly string[] => {
-  const { sm, parentComposition } = explained([]);
+  const { sm, parentComposition } = explainRows([]);
   return Array.from(parentComposition.columns, (column) => sm.identifiers[column]!);
 })();
 
@@ -27,7 +27,7 @@ interface Row {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-function explained(constraints: readonly Row[], rest: { readonly lag?: number } = {}) {
+function explainRows(constraints: readonly Row[], rest: { readonly lag?: number } = {}) {
   const source = {
     ...parent,
     rebalance: { ...parent.rebalance, effective_lag: rest.lag ?? 0, weights_as: 'weights' as const },
@@ -68,7 +68,17 @@ function explained(constraints: readonly Row[], rest: { readonly lag?: number } 
 }
 
 /** The weight by hand, from the explanation only. */
-function replayed({ sourceWeight, pull, force, stiffness, lower, upper, heldBy, heldAt, scale }: NameSolve): number {
+function computeByHand({
+  sourceWeight,
+  pull,
+  force,
+  stiffness,
+  lower,
+  upper,
+  heldBy,
+  heldAt,
+  scale,
+}: NameSolve): number {
   const free = sourceWeight - (pull + force) / stiffness;
   const rested = heldBy === 'kink' ? heldAt! : Math.min(upper, Math.max(lower, free));
   return rested * scale;
@@ -83,16 +93,16 @@ interface Case {
   readonly isChoice?: boolean;
 }
 
-const position = (params: object): Row => ({ id: 'pos', type: 'PositionBounds', params: { ...params } });
+const createPosition = (params: object): Row => ({ id: 'pos', type: 'PositionBounds', params: { ...params } });
 
 const CASES: readonly Case[] = [
   { name: 'no rows', rows: () => [] },
-  { name: 'position bounds', rows: () => [position({ upper: 0.07 })], holds: ['upper'] },
+  { name: 'position bounds', rows: () => [createPosition({ upper: 0.07 })], holds: ['upper'] },
   {
     name: 'sector bounds',
     rows: () => [
       { id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.22 } },
-      position({ upper: 0.1 }),
+      createPosition({ upper: 0.1 }),
     ],
     holds: ['upper'],
   },
@@ -122,10 +132,10 @@ const CASES: readonly Case[] = [
   },
   { name: 'an effective number', rows: () => [{ id: 'spread', type: 'EffectiveNumber', params: { minimum: 18 } }] },
   { name: 'a volatility limit', rows: () => [{ id: 'calm', type: 'Volatility', params: { limit: 0.082 } }] },
-  { name: 'soft bounds of names', rows: () => [position({ upper: 0.04, soft: 0.001 })], holds: ['kink'] },
+  { name: 'soft bounds of names', rows: () => [createPosition({ upper: 0.04, soft: 0.001 })], holds: ['kink'] },
   {
     name: 'a number of names',
-    rows: () => [{ id: 'count', type: 'Cardinality', params: { maximum: 12 } }, position({ upper: 0.2 })],
+    rows: () => [{ id: 'count', type: 'Cardinality', params: { maximum: 12 } }, createPosition({ upper: 0.2 })],
     holds: ['fixed'],
     isChoice: true,
   },
@@ -141,7 +151,7 @@ const CASES: readonly Case[] = [
 
 describe('the explanation of a solved weight', () => {
   test.for(CASES)('replays by hand to 1e-12 under $name', ({ rows, holds = [], isChoice = false }) => {
-    const { explanation, composition, parentComposition, sm } = explained(rows(PARENT_NAMES));
+    const { explanation, composition, parentComposition, sm } = explainRows(rows(PARENT_NAMES));
     const held = new Set<string>();
     for (const [column, { solve, weight, stayed, inUniverse, source }] of explanation.entries()) {
       const place = composition.columns.indexOf(column);
@@ -156,7 +166,7 @@ describe('the explanation of a solved weight', () => {
       if (solve === null) continue;
       held.add(solve.heldBy);
       expect(solve.sourceWeight).toBe(source.weight);
-      expect(Math.abs(replayed(solve) / stayed - (weight ?? 0))).toBeLessThan(1e-12);
+      expect(Math.abs(computeByHand(solve) / stayed - (weight ?? 0))).toBeLessThan(1e-12);
       const explanation = solve.rows.reduce((sum, { force }) => sum + force, 0);
       if (!isChoice) expect(Math.abs(explanation - solve.force)).toBeLessThanOrEqual(1e-14);
       for (const { side, force } of solve.rows) {
@@ -173,7 +183,7 @@ describe('the explanation of a solved weight', () => {
   });
 
   test('names rows by their measure: a coefficient is the change of the value, a force its price', () => {
-    const { explanation, composition, sm } = explained([
+    const { explanation, composition, sm } = explainRows([
       { id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.22 } },
       { id: 'score', type: 'WeightedAverage', params: { field: 'SCORE', upper: 0.9, relative: true } },
     ]);
@@ -204,10 +214,11 @@ describe('the explanation of a solved weight', () => {
     }
   });
 
-  test('of names that had gone between decision and effect says what was left', () => {
-    const { explanation, composition } = explained([position({ upper: 0.07 })], { lag: 2 });
+  test('of securities that had gone between decision and effect says what was left', () => {
+    const { explanation, composition } = explainRows([createPosition({ upper: 0.07 })], { lag: 2 });
     for (const { solve, weight, stayed } of explanation)
-      if (solve !== null && weight !== null) expect(Math.abs(replayed(solve) / stayed - weight)).toBeLessThan(1e-12);
+      if (solve !== null && weight !== null)
+        expect(Math.abs(computeByHand(solve) / stayed - weight)).toBeLessThan(1e-12);
     expect(composition.announced).not.toBeNull();
   });
 });

@@ -37,7 +37,7 @@ const PAIRS: Readonly<Record<string, readonly object[]>> = {
 };
 
 /** Records the requests to the solver for each expected return, and its answers. */
-function watched(inner: Solver): {
+function watchSolver(inner: Solver): {
   readonly solver: Solver;
   readonly asked: { program: Program; x: Float64Array }[];
   readonly routes: string[];
@@ -65,7 +65,7 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
   const problem = smallProblem({ names: 60, seed: 5, rows, hasPrevious: true });
   const random = seeded(31);
   const means = Float64Array.from(problem.index, () => 0.1 * (random() - 0.3));
-  const { solver, asked, routes } = watched(createSolver(plainAlgebra));
+  const { solver, asked, routes } = watchSolver(createSolver(plainAlgebra));
   const { points, tangency } = computeFrontier({ solver, problem, means, riskFreeRate: 0 })!;
   expect(points).toHaveLength(21);
   points.forEach((point, k) => {

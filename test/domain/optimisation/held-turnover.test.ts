@@ -15,7 +15,7 @@ import { fc } from '../../fast-check.js';
 import { IS_SOAK } from '../../soak.js';
 
 /** Returns the one-way turnover of each rebalance as reported by views, measured from the holdings just before it. */
-function reported(run: Run) {
+function listTurnover(run: Run) {
   const columns = columnsOf(run);
   const around = weightsAround(columns);
   return columns.header.rebalances.map((row, r) => {
@@ -27,7 +27,7 @@ function reported(run: Run) {
 }
 
 /** Returns turnover and sales of the index itself; its portfolio waits where a price is older than five sessions. */
-function ofIndex({ index: { book } }: Run): ReturnType<typeof reported> {
+function ofIndex({ index: { book } }: Run): ReturnType<typeof listTurnover> {
   const width = book.columns.length;
   return book.events
     .filter(({ rebalanced }) => rebalanced)
@@ -47,7 +47,7 @@ function relaxedOn(run: Run, date: string): boolean {
 
 const common = { calendar: 'MAIN', rebalance: { frequency: 'weekly' } };
 
-function derived(constraints: object[], more: object = {}): IndexDocument {
+function deriveIndex(constraints: object[], more: object = {}): IndexDocument {
   const derivation = { source_index_id: 'P', objective: 'min_tracking_error', constraints, ...more };
   return IndexDocument.parse({ ...common, id: 'D', name: 'D', base_date: '2024-01-08', derivation });
 }
@@ -79,7 +79,7 @@ describe('a limit on turnover from the held weights', () => {
             weighting: { type: 'EqualWeight' },
           },
         });
-        const document = derived([{ id: 'turn', type: 'Turnover', params: { limit: LIMIT, reference: 'held' } }], {
+        const document = deriveIndex([{ id: 'turn', type: 'Turnover', params: { limit: LIMIT, reference: 'held' } }], {
           objective,
         });
         const run = tryRun(market, document, { documents: { P: parent }, createDecider: indexDecider });
@@ -89,7 +89,7 @@ describe('a limit on turnover from the held weights', () => {
           expect(columns.filter((column) => sm.hasEnded(decision, column))).toEqual(new Int32Array());
         for (const { date, turnover, sold } of [
           ...ofIndex(run).slice(1),
-          ...(stale === null ? [] : reported(run).slice(1)),
+          ...(stale === null ? [] : listTurnover(run).slice(1)),
         ]) {
           seen.rebalances++;
           const isRelaxed = relaxedOn(run, date);
@@ -118,7 +118,7 @@ describe('a limit on turnover from the held weights', () => {
     runOn(
       CALENDARS,
       { ...buildMarket({ dates, close }), ...market },
-      { ...derived(rows), base_date: dates[0]! },
+      { ...deriveIndex(rows), base_date: dates[0]! },
       {
         documents: { P: parent },
         createDecider: indexDecider,
@@ -139,7 +139,7 @@ describe('a limit on turnover from the held weights', () => {
     // Half and half; after A doubles, 2/3 and 1/3. The parent returns to half and half, a one-way turnover of 1/6.
     const close = { A: [10, 20, 20, 20, 20, 20], B: [10, 10, 10, 10, 10, 10] };
     const run = runHeld(close, [{ id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'held' } }]);
-    const [, second] = reported(run);
+    const [, second] = listTurnover(run);
     expect(second!.turnover).toBeCloseTo(0.1, 9);
     const { book } = run.index;
     const { at } = columnsOf(run).header.rebalances[1]!;
@@ -149,7 +149,7 @@ describe('a limit on turnover from the held weights', () => {
 
 describe('the reference of a turnover row that states none', () => {
   const row = { id: 'turn', type: 'Turnover', params: { limit: 0.1 } };
-  const body = { ...derived([row]) };
+  const body = { ...deriveIndex([row]) };
   const referenceOf = (document: IndexDocument | undefined) =>
     document?.derivation?.constraints[0]?.params['reference'];
 

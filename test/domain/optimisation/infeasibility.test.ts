@@ -58,23 +58,23 @@ describe('explainInfeasibility', () => {
   });
 
   test('rows of higher priority are relaxed first, rows of priority zero never', () => {
-    const rows = (first: number, second: number) => [
+    const createRows = (first: number, second: number) => [
       { id: 'a', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S0'], lower: 0.6, priority: first } },
       { id: 'b', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S1'], lower: 0.5, priority: second } },
     ];
-    const explained = (first: number, second: number) =>
-      explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: rows(first, second) }))!;
-    expect(explained(1, 3).all_rows_relaxation).toMatchObject([
+    const explainPair = (first: number, second: number) =>
+      explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: createRows(first, second) }))!;
+    expect(explainPair(1, 3).all_rows_relaxation).toMatchObject([
       { id: 'b', parameter: 'lower', from: 0.5, to: 0.4, change: -0.1 },
     ]);
-    expect(explained(4, 3).all_rows_relaxation).toMatchObject([{ id: 'a', to: 0.5 }]);
-    const fixed = explained(0, 2);
+    expect(explainPair(4, 3).all_rows_relaxation).toMatchObject([{ id: 'a', to: 0.5 }]);
+    const fixed = explainPair(0, 2);
     expect(fixed.relaxations).toMatchObject([{ id: 'b', to: 0.4 }]);
     expect(fixed.conflict.map(({ id }) => id)).toEqual(['a', 'b', '', '']);
   });
 
   test('two conflicts at once have no single remedy and one for both, which relaxes the row of higher priority', () => {
-    const rows = (first: number, second: number) => [
+    const createRows = (first: number, second: number) => [
       { id: 'cap', type: 'PositionBounds', params: { upper: 0.05 } },
       {
         id: 'most',
@@ -87,13 +87,13 @@ describe('explainInfeasibility', () => {
         params: { coefficients: { N001: 1, N006: 1, N011: 1 }, lower: 0.15, priority: second },
       },
     ];
-    const explained = (first: number, second: number) =>
-      explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: rows(first, second) }))!;
+    const explainPair = (first: number, second: number) =>
+      explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: createRows(first, second) }))!;
     for (const [first, second, id, to] of [
       [2, 1, 'most', 0.2],
       [1, 2, 'least', 0.1],
     ] as const) {
-      const detail = explained(first, second);
+      const detail = explainPair(first, second);
       expect(detail.relaxations).toEqual([]);
       expect(detail.all_rows_relaxation!.map((row) => row.id)).toEqual(['cap', id]);
       expect(detail.all_rows_relaxation![1]!.to).toBeCloseTo(to, 8);
@@ -256,7 +256,7 @@ describe('explainInfeasibility', () => {
   }, 3_600_000);
 });
 
-describe('a number of names too small for the caps', () => {
+describe('a number of securities too small for the caps', () => {
   const problem = smallProblem({
     names: 7,
     seed: 1,

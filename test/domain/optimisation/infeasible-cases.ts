@@ -2,11 +2,11 @@
 export type Row = { readonly type: string; readonly params: Readonly<Record<string, unknown>> };
 type Random = () => number;
 
-export const row = (type: string, params: Readonly<Record<string, unknown>>): Row => ({ type, params });
-const capped = (upper: number) => row('PositionBounds', { upper });
-const held = (random: Random) => row('PositionBounds', { lower: 0.03 + 0.03 * random() });
+export const createRow = (type: string, params: Readonly<Record<string, unknown>>): Row => ({ type, params });
+const capPositions = (upper: number) => createRow('PositionBounds', { upper });
+const drawBounds = (random: Random) => createRow('PositionBounds', { lower: 0.03 + 0.03 * random() });
 /** A maximum of slightly more than a twelfth: far from every drawn index. */
-const level = (random: Random) => capped(0.1 + 0.02 * random());
+const createLevel = (random: Random) => capPositions(0.1 + 0.02 * random());
 
 export interface InfeasibleCase {
   /** The first row must be offered for relaxation; the others conflict with it. */
@@ -14,31 +14,31 @@ export interface InfeasibleCase {
   readonly names?: number;
 }
 
-const averages = (side: 'lower' | 'upper', value: (random: Random) => number): InfeasibleCase[] => {
+const listAverages = (side: 'lower' | 'upper', value: (random: Random) => number): InfeasibleCase[] => {
   const sides = (random: Random, from: number) => ({
     [side]: side === 'upper' ? from * value(random) : from / value(random),
   });
   const extreme = side === 'upper' ? 4 : 100;
   return [
-    { rows: (random) => [row('WeightedAverage', { field: 'X', ...sides(random, extreme) }), capped(0.2)] },
+    { rows: (random) => [createRow('WeightedAverage', { field: 'X', ...sides(random, extreme) }), capPositions(0.2)] },
     {
       rows: (random) => [
-        row('WeightedAverage', { field: 'X', relative: true, ...sides(random, side === 'upper' ? 0.1 : 3) }),
-        capped(0.25),
+        createRow('WeightedAverage', { field: 'X', relative: true, ...sides(random, side === 'upper' ? 0.1 : 3) }),
+        capPositions(0.25),
       ],
     },
     {
       rows: (random) => [
-        row('WeightedAverage', { field: 'GAPS', missing: 'renormalise', ...sides(random, extreme) }),
-        capped(0.2),
+        createRow('WeightedAverage', { field: 'GAPS', missing: 'renormalise', ...sides(random, extreme) }),
+        capPositions(0.2),
       ],
     },
     {
       rows: (random) => [
-        row('WeightedAverage', { field: 'X', ...sides(random, extreme) }),
-        row('GroupBounds', { field: 'SECTOR', lower: 0.1 }),
-        row('Turnover', { limit: 0.5, reference: 'previous' }),
-        row('WeightSum', { lower: 0.9 }),
+        createRow('WeightedAverage', { field: 'X', ...sides(random, extreme) }),
+        createRow('GroupBounds', { field: 'SECTOR', lower: 0.1 }),
+        createRow('Turnover', { limit: 0.5, reference: 'previous' }),
+        createRow('WeightSum', { lower: 0.9 }),
       ],
     },
   ];
@@ -50,120 +50,147 @@ const FOUR = { single: 0.3, trigger: 0.17, aggregate: 0.5 };
 /** By class and parameters: rows that conflict unless one of these parameters of the first row changes. */
 export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, readonly InfeasibleCase[]>>>> = {
   WeightSum: {
-    lower: [{ rows: (random) => [row('WeightSum', { lower: 0.8 + 0.2 * random() }), capped(0.06)] }],
-    upper: [{ rows: (random) => [row('WeightSum', { lower: 0, upper: 0.3 * random() }), held(random)] }],
+    lower: [{ rows: (random) => [createRow('WeightSum', { lower: 0.8 + 0.2 * random() }), capPositions(0.06)] }],
+    upper: [{ rows: (random) => [createRow('WeightSum', { lower: 0, upper: 0.3 * random() }), drawBounds(random)] }],
   },
   PositionBounds: {
     lower: [
-      { rows: (random) => [row('PositionBounds', { lower: 0.09 + 0.1 * random() })] },
+      { rows: (random) => [createRow('PositionBounds', { lower: 0.09 + 0.1 * random() })] },
       {
-        rows: (random) => [row('PositionBounds', { lower: 0.2 + random() / 10, identifiers: ['N000'] }), level(random)],
+        rows: (random) => [
+          createRow('PositionBounds', { lower: 0.2 + random() / 10, identifiers: ['N000'] }),
+          createLevel(random),
+        ],
       },
     ],
-    upper: [{ rows: (random) => [capped(0.08 * random())] }],
+    upper: [{ rows: (random) => [capPositions(0.08 * random())] }],
   },
   RelativePositionBounds: {
-    lower: [{ rows: (random) => [row('RelativePositionBounds', { lower: 1.1 + random(), upper: 3 })] }],
-    upper: [{ rows: (random) => [row('RelativePositionBounds', { upper: 0.9 * random() })] }],
+    lower: [{ rows: (random) => [createRow('RelativePositionBounds', { lower: 1.1 + random(), upper: 3 })] }],
+    upper: [{ rows: (random) => [createRow('RelativePositionBounds', { upper: 0.9 * random() })] }],
   },
   ActiveBounds: {
-    lower: [{ rows: (random) => [row('ActiveBounds', { lower: 0.03 * random() + 0.001, upper: 1 })] }],
-    upper: [{ rows: (random) => [row('ActiveBounds', { lower: -1, upper: -0.03 * random() - 0.001 })] }],
+    lower: [{ rows: (random) => [createRow('ActiveBounds', { lower: 0.03 * random() + 0.001, upper: 1 })] }],
+    upper: [{ rows: (random) => [createRow('ActiveBounds', { lower: -1, upper: -0.03 * random() - 0.001 })] }],
   },
   GroupBounds: {
-    lower: [{ rows: (random) => [row('GroupBounds', { field: 'SECTOR', lower: 0.21 + 0.2 * random() })] }],
-    upper: [{ rows: (random) => [row('GroupBounds', { field: 'SECTOR', upper: 0.19 * random() })] }],
+    lower: [{ rows: (random) => [createRow('GroupBounds', { field: 'SECTOR', lower: 0.21 + 0.2 * random() })] }],
+    upper: [{ rows: (random) => [createRow('GroupBounds', { field: 'SECTOR', upper: 0.19 * random() })] }],
   },
   ActiveGroupBounds: {
     lower: [
-      { rows: (random) => [row('ActiveGroupBounds', { field: 'SECTOR', lower: 0.1 * random() + 0.01, upper: 1 })] },
+      {
+        rows: (random) => [createRow('ActiveGroupBounds', { field: 'SECTOR', lower: 0.1 * random() + 0.01, upper: 1 })],
+      },
     ],
     upper: [
-      { rows: (random) => [row('ActiveGroupBounds', { field: 'SECTOR', lower: -1, upper: -0.1 * random() - 0.01 })] },
+      {
+        rows: (random) => [
+          createRow('ActiveGroupBounds', { field: 'SECTOR', lower: -1, upper: -0.1 * random() - 0.01 }),
+        ],
+      },
     ],
   },
   Turnover: {
     limit: [
-      { rows: (random) => [row('Turnover', { limit: 0.05 * random(), reference: 'index' }), level(random)] },
-      { rows: (random) => [row('Turnover', { limit: 0.05 * random(), reference: 'previous' }), level(random)] },
+      {
+        rows: (random) => [createRow('Turnover', { limit: 0.05 * random(), reference: 'index' }), createLevel(random)],
+      },
+      {
+        rows: (random) => [
+          createRow('Turnover', { limit: 0.05 * random(), reference: 'previous' }),
+          createLevel(random),
+        ],
+      },
     ],
   },
   TradeSize: {
-    upper: [{ rows: (random) => [row('TradeSize', { upper: 0.02 * random(), reference: 'index' }), level(random)] }],
+    upper: [
+      {
+        rows: (random) => [createRow('TradeSize', { upper: 0.02 * random(), reference: 'index' }), createLevel(random)],
+      },
+    ],
   },
-  TrackingError: { limit: [{ rows: (random) => [row('TrackingError', { limit: 0.002 * random() }), level(random)] }] },
-  Volatility: { limit: [{ rows: (random) => [row('Volatility', { limit: 0.02 * random() })] }] },
-  CVaR: { limit: [{ rows: (random) => [row('CVaR', { limit: 0.002 * random(), confidence: 0.9 })] }] },
-  CDaR: { limit: [{ rows: (random) => [row('CDaR', { limit: 0.002 * random(), confidence: 0.9 })] }] },
-  ActiveShare: { limit: [{ rows: (random) => [row('ActiveShare', { limit: 0.05 * random() }), level(random)] }] },
+  TrackingError: {
+    limit: [{ rows: (random) => [createRow('TrackingError', { limit: 0.002 * random() }), createLevel(random)] }],
+  },
+  Volatility: { limit: [{ rows: (random) => [createRow('Volatility', { limit: 0.02 * random() })] }] },
+  CVaR: { limit: [{ rows: (random) => [createRow('CVaR', { limit: 0.002 * random(), confidence: 0.9 })] }] },
+  CDaR: { limit: [{ rows: (random) => [createRow('CDaR', { limit: 0.002 * random(), confidence: 0.9 })] }] },
+  ActiveShare: {
+    limit: [{ rows: (random) => [createRow('ActiveShare', { limit: 0.05 * random() }), createLevel(random)] }],
+  },
   EffectiveNumber: {
     minimum: [
-      { rows: (random) => [row('EffectiveNumber', { minimum: 12.1 + 20 * random() })] },
+      { rows: (random) => [createRow('EffectiveNumber', { minimum: 12.1 + 20 * random() })] },
       {
         rows: (random) => [
-          row('EffectiveNumber', { minimum: 9 + 2 * random() }),
-          row('GroupBounds', { field: 'SECTOR', groups: ['S1'], lower: 0.7 }),
+          createRow('EffectiveNumber', { minimum: 9 + 2 * random() }),
+          createRow('GroupBounds', { field: 'SECTOR', groups: ['S1'], lower: 0.7 }),
         ],
       },
     ],
   },
   FactorExposure: {
     lower: [
-      { rows: (random) => [row('FactorExposure', { field: 'X', lower: 2 + 3 * random() }), capped(0.2)] },
+      { rows: (random) => [createRow('FactorExposure', { field: 'X', lower: 2 + 3 * random() }), capPositions(0.2)] },
       {
         rows: (random) => [
-          row('FactorExposure', { field: 'GAPS', lower: 90 + 50 * random(), standardise: false, active: true }),
+          createRow('FactorExposure', { field: 'GAPS', lower: 90 + 50 * random(), standardise: false, active: true }),
         ],
       },
     ],
     upper: [
-      { rows: (random) => [row('FactorExposure', { field: 'X', upper: -2 - 3 * random() }), capped(0.2)] },
+      { rows: (random) => [createRow('FactorExposure', { field: 'X', upper: -2 - 3 * random() }), capPositions(0.2)] },
       {
-        rows: (random) => [row('FactorExposure', { field: 'X', upper: 3 * random(), standardise: false }), capped(0.3)],
+        rows: (random) => [
+          createRow('FactorExposure', { field: 'X', upper: 3 * random(), standardise: false }),
+          capPositions(0.3),
+        ],
       },
     ],
   },
   WeightedAverage: {
-    lower: averages('lower', (random) => 0.3 + 0.6 * random()),
-    upper: averages('upper', (random) => 0.3 + 0.6 * random()),
+    lower: listAverages('lower', (random) => 0.3 + 0.6 * random()),
+    upper: listAverages('upper', (random) => 0.3 + 0.6 * random()),
   },
   Beta: {
-    lower: [{ rows: (random) => [row('Beta', { lower: 3 + 5 * random() }), level(random)] }],
-    upper: [{ rows: (random) => [row('Beta', { upper: -3 + 2 * random() }), level(random)] }],
+    lower: [{ rows: (random) => [createRow('Beta', { lower: 3 + 5 * random() }), createLevel(random)] }],
+    upper: [{ rows: (random) => [createRow('Beta', { upper: -3 + 2 * random() }), createLevel(random)] }],
   },
   Liquidity: {
     participation: [
       {
         rows: (random) => [
-          row('Liquidity', { notional: 1e10, participation: 0.005 + 0.005 * random(), days: 250 }),
-          capped(0.11),
+          createRow('Liquidity', { notional: 1e10, participation: 0.005 + 0.005 * random(), days: 250 }),
+          capPositions(0.11),
         ],
       },
     ],
     days: [
       {
         rows: (random) => [
-          row('Liquidity', { notional: 1e10, participation: 1, days: 0.2 + 0.2 * random() }),
-          capped(0.12),
+          createRow('Liquidity', { notional: 1e10, participation: 1, days: 0.2 + 0.2 * random() }),
+          capPositions(0.12),
         ],
       },
     ],
-    notional: [{ rows: (random) => [row('Liquidity', { notional: 1e11 * (1 + random()) }), capped(0.12)] }],
+    notional: [{ rows: (random) => [createRow('Liquidity', { notional: 1e11 * (1 + random()) }), capPositions(0.12)] }],
   },
   LinearConstraint: {
     lower: [
       {
         rows: (random) => [
-          row('LinearConstraint', { coefficients: { N000: 1, N003: 2, N004: -1 }, lower: 0.6 + random() }),
-          capped(0.15),
+          createRow('LinearConstraint', { coefficients: { N000: 1, N003: 2, N004: -1 }, lower: 0.6 + random() }),
+          capPositions(0.15),
         ],
       },
     ],
     upper: [
       {
         rows: (random) => [
-          row('LinearConstraint', { coefficients: { N000: 1, N003: 2, N004: -1 }, upper: -0.3 - random() }),
-          capped(0.15),
+          createRow('LinearConstraint', { coefficients: { N000: 1, N003: 2, N004: -1 }, upper: -0.3 - random() }),
+          capPositions(0.15),
         ],
       },
     ],
@@ -172,14 +199,17 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
     minimum: [
       {
         rows: () => [
-          row('Cardinality', { minimum: 7, maximum: 8 }),
-          row('Exclude', { identifiers: ['N000', 'N001', 'N002'] }),
+          createRow('Cardinality', { minimum: 7, maximum: 8 }),
+          createRow('Exclude', { identifiers: ['N000', 'N001', 'N002'] }),
         ],
         names: 8,
       },
     ],
     maximum: [
-      { names: 6, rows: (random) => [row('Cardinality', { maximum: 1 + Math.floor(3 * random()) }), capped(0.2)] },
+      {
+        names: 6,
+        rows: (random) => [createRow('Cardinality', { maximum: 1 + Math.floor(3 * random()) }), capPositions(0.2)],
+      },
     ],
   },
   MinimumHolding: {
@@ -187,8 +217,8 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
       {
         names: 7,
         rows: (random) => [
-          row('MinimumHolding', { threshold: 0.2 + 0.25 * random() }),
-          row('Cardinality', { minimum: 6, maximum: 7 }),
+          createRow('MinimumHolding', { threshold: 0.2 + 0.25 * random() }),
+          createRow('Cardinality', { minimum: 6, maximum: 7 }),
         ],
       },
     ],
@@ -197,18 +227,23 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
     minimum: [
       {
         rows: () => [
-          row('GroupCardinality', { field: 'SECTOR', groups: ['S0'], minimum: 3, maximum: 3 }),
-          row('Exclude', { identifiers: ['N000', 'N005'] }),
+          createRow('GroupCardinality', { field: 'SECTOR', groups: ['S0'], minimum: 3, maximum: 3 }),
+          createRow('Exclude', { identifiers: ['N000', 'N005'] }),
         ],
       },
     ],
     maximum: [
       {
         names: 8,
-        rows: (random) => [row('GroupCardinality', { field: 'SECTOR', maximum: 1 }), capped(0.15 + 0.04 * random())],
+        rows: (random) => [
+          createRow('GroupCardinality', { field: 'SECTOR', maximum: 1 }),
+          capPositions(0.15 + 0.04 * random()),
+        ],
       },
     ],
   },
-  Concentration5_10_40: { 'single trigger aggregate': [{ names: 4, rows: () => [row('Concentration5_10_40', FOUR)] }] },
-  ConcentrationRIC: { 'single trigger aggregate': [{ names: 4, rows: () => [row('ConcentrationRIC', FOUR)] }] },
+  Concentration5_10_40: {
+    'single trigger aggregate': [{ names: 4, rows: () => [createRow('Concentration5_10_40', FOUR)] }],
+  },
+  ConcentrationRIC: { 'single trigger aggregate': [{ names: 4, rows: () => [createRow('ConcentrationRIC', FOUR)] }] },
 };

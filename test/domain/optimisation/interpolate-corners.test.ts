@@ -32,12 +32,12 @@ test.each([{ upper: 0.1 }, { lower: -0.05, upper: 0.1 }])(
   'the largest return within a tight CVaR is proven by planes below it: %j',
   (params) => {
     const bounds = { type: 'PositionBounds', params };
-    const limited = (limit: number) => [bounds, { type: 'CVaR', params: { limit, confidence: 0.9 } }];
+    const createLimitedRows = (limit: number) => [bounds, { type: 'CVaR', params: { limit, confidence: 0.9 } }];
     const market = { names: 60, seed: 12 };
     const objective = { type: 'min_cvar', confidence: 0.9 };
     const least = solveConvex(solvers.solver, smallProblem({ ...market, rows: [bounds], objective }))!.objective;
     const limit = least + 0.05 * Math.abs(least);
-    const problem = smallProblem({ ...market, rows: limited(limit), objective: { type: 'max_return' } });
+    const problem = smallProblem({ ...market, rows: createLimitedRows(limit), objective: { type: 'max_return' } });
     const result = solveConvex(solvers.solver, problem)!;
     const goal = problem.tails.goal('loss', 0.9, { sessions: null, drawn: null });
     const tailOf = (weights: Float64Array) =>

@@ -7,7 +7,7 @@ import { smallProblem, solvers } from './small-problems.js';
 
 const NAMES = 24;
 
-describe('the names that may exceed a trigger', () => {
+describe('the securities that may exceed a trigger', () => {
   const limits = [0.25, 0.4, 0.55, 0.7].flatMap((aggregate) =>
     [0.04, 0.06, 0.09].flatMap((trigger) => [1, 2, 3].map((seed) => ({ aggregate, trigger, seed }))),
   );

@@ -60,13 +60,13 @@ describe.skipIf(typeof highs === 'string').each(Object.entries(CASES))('a choice
     if (outcome.kind !== 'solved') throw new Error('no answer');
     const { weights, isHeuristic } = outcome.solution;
     expect(isHeuristic).toBe(false);
-    expect(measured(milp, weights)).toBeCloseTo(measured(milp, expected.weights), 7);
-    expect(measured(milp, expected.weights)).toBeCloseTo(expected.value, 7);
+    expect(measureObjective(milp, weights)).toBeCloseTo(measureObjective(milp, expected.weights), 7);
+    expect(measureObjective(milp, expected.weights)).toBeCloseTo(expected.value, 7);
   });
 });
 
 /** The minimised objective of some weights. */
-function measured({ names, goal }: ChoiceMilp, weights: Float64Array): number {
+function measureObjective({ names, goal }: ChoiceMilp, weights: Float64Array): number {
   const returnOf = (returns: Float64Array, from: number) =>
     weights.reduce((sum, weight, i) => sum + weight * returns[from + i]!, 0);
   if (goal.kind === 'return') return -returnOf(goal.returns, 0);

@@ -35,7 +35,7 @@ function computeLeastTurnover(
   return least;
 }
 
-describe('a limit on turnover too low for a choice of names', () => {
+describe('a limit on turnover too low for a choice of securities', () => {
   const turnover = { type: 'Turnover', params: { limit: 0.05, reference: 'previous', priority: 1 } };
 
   test.each<[Choices, ...object[]]>([
@@ -106,7 +106,7 @@ describe('an effective number with a number of securities', () => {
   });
 });
 
-describe('trades too small for a choice of names', () => {
+describe('trades too small for a choice of securities', () => {
   /** Returns true if a choice is feasible: held weights reach the threshold, dropped ones can be sold. */
   function isFeasible(from: Float64Array, { size, threshold = 0, maximum = from.length }: Trades): boolean {
     for (let choice = 1; choice < 2 ** from.length; choice++) {
@@ -115,8 +115,8 @@ describe('trades too small for a choice of names', () => {
       const least = from.map((weight, i) => (held[i] ? Math.max(threshold, weight - size) : 0));
       const most = from.map((weight, i) => (held[i] ? weight + size : 0));
       const isReached = from.every((weight, i) => (held[i] ? least[i]! <= most[i]! : weight <= size));
-      const total = (weights: Float64Array) => weights.reduce((sum, weight) => sum + weight, 0);
-      if (isReached && total(least) <= 1 && total(most) >= 1) return true;
+      const computeTotal = (weights: Float64Array) => weights.reduce((sum, weight) => sum + weight, 0);
+      if (isReached && computeTotal(least) <= 1 && computeTotal(most) >= 1) return true;
     }
     return false;
   }
@@ -128,7 +128,7 @@ describe('trades too small for a choice of names', () => {
   }
 
   /** Returns the nearest value to `from` at which a test holds, which it does at `end`. */
-  function nearest(from: number, end: number, holds: (value: number) => boolean): number {
+  function findNearest(from: number, end: number, holds: (value: number) => boolean): number {
     let [near, far] = [from, end];
     for (let step = 0; step < 60; step++) {
       const middle = (near + far) / 2;
@@ -150,10 +150,10 @@ describe('trades too small for a choice of names', () => {
       return Object.fromEntries(relaxations.map(({ type, parameter, to }) => [`${type} ${parameter}`, to]));
     };
     const held = movedBy({ type: 'MinimumHolding', params: { threshold } });
-    const least = nearest(threshold, 0, (value) => isFeasible(from, { size, threshold: value }));
+    const least = findNearest(threshold, 0, (value) => isFeasible(from, { size, threshold: value }));
     expect(held['MinimumHolding threshold']).toBeCloseTo(least, 7);
     expect(held['TradeSize upper']).toBeCloseTo(
-      nearest(size, 1, (value) => isFeasible(from, { size: value, threshold })),
+      findNearest(size, 1, (value) => isFeasible(from, { size: value, threshold })),
       7,
     );
     const counted = movedBy({ type: 'Cardinality', params: { maximum: 4 } });
@@ -162,7 +162,7 @@ describe('trades too small for a choice of names', () => {
     );
     expect(counted['Cardinality maximum']).toBe(fewest);
     expect(counted['TradeSize upper']).toBeCloseTo(
-      nearest(size, 1, (value) => isFeasible(from, { size: value, maximum: 4 })),
+      findNearest(size, 1, (value) => isFeasible(from, { size: value, maximum: 4 })),
       7,
     );
   });

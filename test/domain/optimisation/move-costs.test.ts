@@ -13,14 +13,14 @@ const ROWS = [
 ];
 
 describe('createMoveCosts', () => {
-  test('no decision about a name costs less than its bound says', () => {
+  test('no decision about a security costs less than its bound says', () => {
     for (let seed = 1; seed <= 6; seed++) {
       const problem = smallProblem({ names: 12, seed, rows: ROWS, hasPrevious: true });
       const relaxed = solveConvex(solvers.solver, problem)!;
       const { drop, hold, dropPart, holdPart } = createMoveCosts(plainAlgebra, problem).at(relaxed, 0.05);
       let informative = 0;
       for (let i = 0; i < 12; i++) {
-        const decided = (least: number, most: number) => {
+        const decideMove = (least: number, most: number) => {
           const restriction = {
             ...createRestriction([], {
               held: new Uint8Array(12).fill(1),
@@ -34,8 +34,10 @@ describe('createMoveCosts', () => {
           return solveConvex(solvers.solver, problem, { restriction })?.value ?? Infinity;
         };
         const slack = 1e-12 + 1e-9 * relaxed.value;
-        expect(relaxed.value + Math.max(drop[i]!, dropPart[i]!)).toBeLessThanOrEqual(decided(0, 0) + slack);
-        expect(relaxed.value + Math.max(hold[i]!, holdPart[i]!)).toBeLessThanOrEqual(decided(0.05, Infinity) + slack);
+        expect(relaxed.value + Math.max(drop[i]!, dropPart[i]!)).toBeLessThanOrEqual(decideMove(0, 0) + slack);
+        expect(relaxed.value + Math.max(hold[i]!, holdPart[i]!)).toBeLessThanOrEqual(
+          decideMove(0.05, Infinity) + slack,
+        );
         if (Math.max(drop[i]!, hold[i]!) > 0.05 * relaxed.value) informative++;
       }
       expect(informative).toBeGreaterThan(2);
@@ -48,16 +50,16 @@ describe('computeChoiceBound', () => {
     const random = seeded(3);
     for (let trial = 0; trial < 200; trial++) {
       const count = 1 + Math.floor(random() * 6);
-      const parts = () => Float64Array.from({ length: count }, () => (random() < 0.3 ? 0 : random()));
+      const createParts = () => Float64Array.from({ length: count }, () => (random() < 0.3 ? 0 : random()));
       const moves: Moves = {
         drop: new Float64Array(count),
         hold: new Float64Array(count),
-        dropPart: parts(),
-        holdPart: parts(),
+        dropPart: createParts(),
+        holdPart: createParts(),
       };
       const minimum = Math.floor(random() * (count + 1));
       const maximum = minimum + Math.floor(random() * (count - minimum + 1));
-      const sums = (fits: (code: number) => boolean) => {
+      const computeSums = (fits: (code: number) => boolean) => {
         let least = Infinity;
         for (let code = 0; code < 2 ** count; code++) {
           const held = Array.from({ length: count }, (_, i) => (code >> i) & 1);
@@ -77,7 +79,7 @@ describe('computeChoiceBound', () => {
         maximum,
       );
       expect(least).toBeCloseTo(
-        sums(() => true),
+        computeSums(() => true),
         12,
       );
       for (let i = 0; i < count; i++) {
@@ -85,11 +87,11 @@ describe('computeChoiceBound', () => {
           expected === Infinity ? expect(found).toBe(Infinity) : expect(found).toBeCloseTo(expected, 12);
         close(
           ifHeld[i]!,
-          sums((code) => ((code >> i) & 1) === 1),
+          computeSums((code) => ((code >> i) & 1) === 1),
         );
         close(
           ifDropped[i]!,
-          sums((code) => ((code >> i) & 1) === 0),
+          computeSums((code) => ((code >> i) & 1) === 0),
         );
       }
     }

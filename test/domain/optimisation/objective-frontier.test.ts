@@ -28,7 +28,7 @@ const ROWS: Readonly<Record<string, readonly object[]>> = {
   'a rule of concentration': [{ type: 'Concentration5_10_40', params: { single: 0.3, trigger: 0.15, aggregate: 0.5 } }],
 };
 
-function solved(type: string, rows: readonly object[]): { problem: Problem; solution: Solution } {
+function solveRows(type: string, rows: readonly object[]): { problem: Problem; solution: Solution } {
   const problem = smallProblem({ names: IS_SOAK ? 14 : 10, seed: 3, rows, objective: { type } });
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind !== 'solved') throw new Error(`no answer: ${outcome.kind}`);
@@ -37,7 +37,7 @@ function solved(type: string, rows: readonly object[]): { problem: Problem; solu
 
 describe.each(Object.entries(ROWS))('the frontier of an objective within %s', (_, rows) => {
   test.each(OBJECTIVES)('%s begins with its optimum, rises and is convex, and keeps every row', (type) => {
-    const { problem, solution } = solved(type, rows);
+    const { problem, solution } = solveRows(type, rows);
     const means = problem.expectedReturns!;
     const input = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
     const points = computeObjectiveFrontier(input)!;
@@ -59,16 +59,17 @@ describe.each(Object.entries(ROWS))('the frontier of an objective within %s', (_
 });
 
 test('a frontier reports what it does not cover', () => {
-  const told = (type: string, rows: readonly object[], there = { hasFrontier: true, hasOwn: true }) =>
+  const listRowFindings = (type: string, rows: readonly object[], there = { hasFrontier: true, hasOwn: true }) =>
     listFrontierFindings({ problem: smallProblem({ names: 6, seed: 1, rows, objective: { type } }), ...there });
   const few = [{ type: 'Cardinality', params: { maximum: 3 } }];
-  expect(told('min_variance', [])).toEqual([]);
-  expect(told('min_cvar', [])).toEqual([]);
-  expect(told('risk_parity', [])[0]!.message).toMatch(/mean and variance, not of risk_parity/);
-  expect(told('min_variance', few)[0]!.message).toMatch(/securities of the solution, chosen by Cardinality/);
-  expect(told('min_cvar', few, { hasFrontier: true, hasOwn: false }).map(({ severity }) => severity)).toEqual([
-    'warning',
-    'info',
+  expect(listRowFindings('min_variance', [])).toEqual([]);
+  expect(listRowFindings('min_cvar', [])).toEqual([]);
+  expect(listRowFindings('risk_parity', [])[0]!.message).toMatch(/mean and variance, not of risk_parity/);
+  expect(listRowFindings('min_variance', few)[0]!.message).toMatch(/securities of the solution, chosen by Cardinality/);
+  expect(
+    listRowFindings('min_cvar', few, { hasFrontier: true, hasOwn: false }).map(({ severity }) => severity),
+  ).toEqual(['warning', 'info']);
+  expect(listRowFindings('min_variance', few, { hasFrontier: false, hasOwn: false })).toMatchObject([
+    { severity: 'warning' },
   ]);
-  expect(told('min_variance', few, { hasFrontier: false, hasOwn: false })).toMatchObject([{ severity: 'warning' }]);
 });

@@ -105,7 +105,7 @@ function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous:
  * the published points as well: a portfolio with a smaller return than the minimum-variance portfolio is compared with
  * that one, as an interpolation with constant ends does.
  */
-function distance({ frontier }: Portfolio, mean: number, deviation: number): number {
+function computeDistance({ frontier }: Portfolio, mean: number, deviation: number): number {
   const points = frontier.map(([r, variance]) => [r, Math.sqrt(variance)] as const);
   const least = interpolated(
     points.map(([r, s]) => [r, s]),
@@ -146,7 +146,7 @@ describe.skipIf(!isThere)('OR-Library portfolios', () => {
     // The larger problem runs in the soak.
     ...(IS_SOAK ? [[2, 2.5417, 2.5662] as const] : []),
   ])(
-    'ten names of port%d are within %d per cent of it on average',
+    'ten securities of port%d are within %d per cent of it on average',
     (number, meanMax, medianMax) => {
       const portfolio = read(number);
       const errors: number[] = [];
@@ -155,7 +155,7 @@ describe.skipIf(!isThere)('OR-Library portfolios', () => {
         const weights: Float64Array = tenNames(portfolio, k / 49, previous);
         previous = weights;
         const mean = weights.reduce((sum, weight, i) => sum + weight * portfolio.means[i]!, 0);
-        const error = distance(
+        const error = computeDistance(
           portfolio,
           mean,
           Math.sqrt(computeMetricSquare(createDenseMetric(portfolio.covariance, portfolio.n), weights)),

@@ -7,7 +7,7 @@ import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
-import { INFEASIBLE_CASES, row, type Row } from './infeasible-cases.js';
+import { INFEASIBLE_CASES, createRow, type Row } from './infeasible-cases.js';
 import { smallProblem, solvers } from './small-problems.js';
 
 /** Number of random cases of convex rows. */
@@ -23,7 +23,7 @@ interface Given {
 }
 
 /** Returns the relaxed rows and the resulting weights; null if none is relaxed. */
-function given(problem: Problem): { readonly moves: readonly Given[]; readonly weights: Float64Array } | null {
+function relaxRows(problem: Problem): { readonly moves: readonly Given[]; readonly weights: Float64Array } | null {
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind === 'solved') throw new Error('the rows hold as they are');
   const moved = relaxByPriority(solvers, { problem, outcome });
@@ -61,7 +61,7 @@ describe('a row with a priority is relaxed', () => {
         const [first, ...others] = draw(random);
         const problemOf = (rows: readonly Row[]) => smallProblem({ names, seed: trial + 1, rows, hasPrevious: true });
         const place = `${type} ${trial} ${JSON.stringify([first, ...others])}`;
-        const result = given(problemOf([addPriority(first!, 1), ...others]));
+        const result = relaxRows(problemOf([addPriority(first!, 1), ...others]));
         expect(result, place).not.toBeNull();
         expect(new Set(result!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
         // Reducing any of the relaxations makes the problem infeasible.
@@ -83,8 +83,8 @@ describe('a row with a priority is relaxed', () => {
             place,
           ).not.toBe('solved');
         }
-        expect(given(problemOf([first!, ...others])), `${place} without a priority`).toBeNull();
-        expect(given(problemOf([addPriority(first!, 0), ...others])), `${place} with priority zero`).toBeNull();
+        expect(relaxRows(problemOf([first!, ...others])), `${place} without a priority`).toBeNull();
+        expect(relaxRows(problemOf([addPriority(first!, 0), ...others])), `${place} with priority zero`).toBeNull();
       }
     },
   );
@@ -114,30 +114,32 @@ function four(rows: readonly Row[]): Problem {
 describe('by hand', () => {
   test('names that are gone are sold: the turnover allowed is what they weighed, and no more', () => {
     // Selling 0.3 and buying 0.3 is a one-way turnover of 0.3.
-    const { moves, weights } = given(four([row('Turnover', { limit: 0.15, reference: 'previous', priority: 1 })]))!;
+    const { moves, weights } = relaxRows(
+      four([createRow('Turnover', { limit: 0.15, reference: 'previous', priority: 1 })]),
+    )!;
     expect(moves).toEqual([{ row: 0, parameter: 'limit', from: 0.15, to: 0.3 }]);
     // No remaining security is sold, and purchases go to the largest shortfall.
     expect([...weights].map((weight) => Math.round(weight * 1e8) / 1e8)).toEqual([0.4, 0.3, 0.15, 0.15]);
   });
 
   test('the higher number is relaxed first, and the other only if that is not enough', () => {
-    const rows = (turnover: number, cap: number) => [
-      row('Turnover', { limit: 0.3, reference: 'previous', priority: turnover }),
-      row('PositionBounds', { upper: 0.3, priority: cap }),
+    const listRows = (turnover: number, cap: number) => [
+      createRow('Turnover', { limit: 0.3, reference: 'previous', priority: turnover }),
+      createRow('PositionBounds', { upper: 0.3, priority: cap }),
     ];
     // With AA at most 0.3, another 0.1 is sold.
-    expect(given(four(rows(2, 1)))!.moves).toEqual([{ row: 0, parameter: 'limit', from: 0.3, to: 0.4 }]);
-    expect(given(four(rows(1, 2)))!.moves).toEqual([{ row: 1, parameter: 'upper', from: 0.3, to: 0.4 }]);
+    expect(relaxRows(four(listRows(2, 1)))!.moves).toEqual([{ row: 0, parameter: 'limit', from: 0.3, to: 0.4 }]);
+    expect(relaxRows(four(listRows(1, 2)))!.moves).toEqual([{ row: 1, parameter: 'upper', from: 0.3, to: 0.4 }]);
   });
 
-  test('a row with a choice of names moves one number where that is enough, and by the least', () => {
+  test('a row with a choice of securities moves one number where that is enough, and by the least', () => {
     const rows = [
-      row('Turnover', { limit: 0.15, reference: 'previous', priority: 2 }),
-      row('Concentration5_10_40', { single: 0.45, trigger: 0.1, aggregate: 0.5, priority: 1 }),
+      createRow('Turnover', { limit: 0.15, reference: 'previous', priority: 2 }),
+      createRow('Concentration5_10_40', { single: 0.45, trigger: 0.1, aggregate: 0.5, priority: 1 }),
     ];
     // Nothing is sold: AA keeps 0.4 and BB 0.3. BB does not exceed a trigger of 0.3; no value of the single limit
     // helps.
-    const { moves, weights } = given(four(rows))!;
+    const { moves, weights } = relaxRows(four(rows))!;
     expect(moves).toEqual([
       { row: 0, parameter: 'limit', from: 0.15, to: expect.closeTo(0.3, 6) as number },
       { row: 1, parameter: 'trigger', from: 0.1, to: expect.closeTo(0.3, 6) as number },
@@ -146,19 +148,26 @@ describe('by hand', () => {
   });
 
   test('rows without a number are widened: an exclusion, a frozen name, the budget, the ban on short positions', () => {
-    const rounded = (weights: Float64Array) => [...weights].map((weight) => Math.round(weight * 1e7) / 1e7);
-    const capped = row('PositionBounds', { upper: 0.3 });
-    const out = given(four([capped, row('Exclude', { identifiers: ['AA'], priority: 1 })]))!;
+    const roundWeights = (weights: Float64Array) => [...weights].map((weight) => Math.round(weight * 1e7) / 1e7);
+    const capped = createRow('PositionBounds', { upper: 0.3 });
+    const out = relaxRows(four([capped, createRow('Exclude', { identifiers: ['AA'], priority: 1 })]))!;
     expect(out.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number }]);
-    expect(rounded(out.weights)).toEqual([0.1, 0.3, 0.3, 0.3]);
-    const frozen = given(four([capped, row('Freeze', { identifiers: ['AA'], reference: 'previous', priority: 3 })]))!;
+    expect(roundWeights(out.weights)).toEqual([0.1, 0.3, 0.3, 0.3]);
+    const frozen = relaxRows(
+      four([capped, createRow('Freeze', { identifiers: ['AA'], reference: 'previous', priority: 3 })]),
+    )!;
     expect(frozen.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number }]);
     expect(frozen.weights[0]).toBeCloseTo(0.3, 8);
-    const uninvested = given(four([row('PositionBounds', { upper: 0.2 }), row('FullInvestment', { priority: 1 })]))!;
+    const uninvested = relaxRows(
+      four([createRow('PositionBounds', { upper: 0.2 }), createRow('FullInvestment', { priority: 1 })]),
+    )!;
     expect(uninvested.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.2, 8) as number }]);
-    expect(rounded(uninvested.weights)).toEqual([0.2, 0.2, 0.2, 0.2]);
-    const short = given(
-      four([row('LinearConstraint', { coefficients: { AA: 1 }, upper: -0.05 }), row('LongOnly', { priority: 1 })]),
+    expect(roundWeights(uninvested.weights)).toEqual([0.2, 0.2, 0.2, 0.2]);
+    const short = relaxRows(
+      four([
+        createRow('LinearConstraint', { coefficients: { AA: 1 }, upper: -0.05 }),
+        createRow('LongOnly', { priority: 1 }),
+      ]),
     )!;
     expect(short.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.05, 8) as number }]);
     expect(short.weights[0]).toBeCloseTo(-0.05, 8);
@@ -166,7 +175,7 @@ describe('by hand', () => {
 
   test('a limit on trades that no number of its row moves is widened where nothing else helps', () => {
     // Securities without traded value cannot be traded; the previous weights sum to 0.7.
-    const { moves } = given(four([row('Liquidity', { notional: 1e6, priority: 1 })]))!;
+    const { moves } = relaxRows(four([createRow('Liquidity', { notional: 1e6, priority: 1 })]))!;
     expect(moves).toMatchObject([{ row: 0, parameter: null }]);
     // Four securities share the missing 0.3.
     expect(moves[0]!.to).toBeCloseTo(0.075, 8);
@@ -174,10 +183,10 @@ describe('by hand', () => {
 
   test('rows that are not relaxed and conflict leave no solution', () => {
     expect(
-      given(
+      relaxRows(
         four([
-          row('PositionBounds', { upper: 0.2 }),
-          row('Turnover', { limit: 0.1, reference: 'previous', priority: 5 }),
+          createRow('PositionBounds', { upper: 0.2 }),
+          createRow('Turnover', { limit: 0.1, reference: 'previous', priority: 5 }),
         ]),
       ),
     ).toBeNull();
@@ -187,8 +196,8 @@ describe('by hand', () => {
 test.each([6, 7, 8])(
   'an effective number of more than %i securities is relaxed to that number, which is the maximum',
   (names) => {
-    const rows = [row('EffectiveNumber', { minimum: 9, priority: 1 })];
-    expect(given(smallProblem({ names, seed: 3, rows }))!.moves).toEqual([
+    const rows = [createRow('EffectiveNumber', { minimum: 9, priority: 1 })];
+    expect(relaxRows(smallProblem({ names, seed: 3, rows }))!.moves).toEqual([
       { row: 0, parameter: 'minimum', from: 9, to: names },
     ]);
   },

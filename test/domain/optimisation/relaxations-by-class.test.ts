@@ -13,7 +13,7 @@ import { createProblem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
-import { INFEASIBLE_CASES, row, type Row } from './infeasible-cases.js';
+import { INFEASIBLE_CASES, createRow, type Row } from './infeasible-cases.js';
 import { smallProblem, solvers } from './small-problems.js';
 
 /** Parameters that define the measure instead of limiting it, and those that every class has. */
@@ -53,7 +53,7 @@ const isFeasible = (rows: readonly Row[], trial: Trial) =>
 const addParameter = (rows: readonly Row[], index: number | null, parameter: string, to: number): Row[] =>
   rows.map((each, i) => (i === index ? { ...each, params: { ...each.params, [parameter]: to } } : each));
 
-function explained(rows: readonly Row[], trial: Trial): Infeasibility | undefined {
+function explainRows(rows: readonly Row[], trial: Trial): Infeasibility | undefined {
   const problem = problemOf(rows, trial);
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind === 'solved') return undefined;
@@ -98,7 +98,7 @@ describe('relaxations of every class', () => {
       for (let trial = 0; trial < trials; trial++) {
         const market = { names, seed: trial + 1 };
         const rows = draw(random);
-        const detail = explained(rows, market);
+        const detail = explainRows(rows, market);
         const place = `${type} ${parameter} ${trial} ${JSON.stringify(rows)}`;
         expect(detail, place).toBeDefined();
         expect(
@@ -150,7 +150,7 @@ describe('a weighted average that nothing reaches', () => {
   const average = (params: object, values?: number[], ...others: Row[]) =>
     explainInfeasibility(
       { ...solvers, algebra: plainAlgebra },
-      carbon([row('WeightedAverage', { field: 'CARBON', ...params }), ...others], values),
+      carbon([createRow('WeightedAverage', { field: 'CARBON', ...params }), ...others], values),
     )!.relaxations;
 
   test('of ten and twenty, an upper bound of five is relaxed to ten and a lower one of thirty to twenty', () => {
@@ -172,9 +172,9 @@ describe('a weighted average that nothing reaches', () => {
     expect(average({ upper: 2, relative: true }, [-10, -20])[0]!.to).toBeCloseTo(4 / 3, 8);
   });
 
-  test('a name without a value counts as zero, or is left out of the average', () => {
+  test('a security without a value counts as zero, or is left out of the average', () => {
     // At most a third in each: 0, 10 and 20 average 10; without the unknown security, 15.
-    const third = row('PositionBounds', { upper: 1 / 3 });
+    const third = createRow('PositionBounds', { upper: 1 / 3 });
     const to = (missing: string) =>
       average({ upper: 5, missing }, [10, 20, Number.NaN], third).find(({ index }) => index === 0)!.to;
     expect(to('zero')).toBeCloseTo(10, 7);

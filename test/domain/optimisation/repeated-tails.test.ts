@@ -13,12 +13,12 @@ const SCENARIOS = 300;
 /** Returns of one factor and shocks of securities, [T x N]. */
 function drawReturns(seed: number): Float64Array {
   const random = seeded(seed);
-  const normal = () => random() + random() + random() - 1.5;
+  const drawNormal = () => random() + random() + random() - 1.5;
   const betas = Float64Array.from({ length: NAMES }, () => 0.5 + random());
   const returns = new Float64Array(SCENARIOS * NAMES);
   for (let t = 0; t < SCENARIOS; t++) {
-    const market = 0.02 * normal();
-    for (let i = 0; i < NAMES; i++) returns[t * NAMES + i] = 0.0003 + betas[i]! * market + 0.03 * normal();
+    const market = 0.02 * drawNormal();
+    for (let i = 0; i < NAMES; i++) returns[t * NAMES + i] = 0.0003 + betas[i]! * market + 0.03 * drawNormal();
   }
   return returns;
 }

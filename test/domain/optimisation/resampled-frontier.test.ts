@@ -30,7 +30,7 @@ const resampled = (resampling: Partial<Resampling>) =>
     points: 5,
     resampling: { draws: 6, seed: 3, sessions: 120, ...resampling },
   })!;
-const largest = (values: Float64Array) => values.reduce((most, value) => Math.max(most, value), 0);
+const findLargest = (values: Float64Array) => values.reduce((most, value) => Math.max(most, value), 0);
 
 describe('a resampled frontier', () => {
   test('is the mean of frontiers of the draws, which do not depend on how many there are', () => {
@@ -61,11 +61,11 @@ describe('a resampled frontier', () => {
       sessions,
       null,
     );
-    const column = (i: number) => Array.from({ length: sessions }, (_, t) => panel[t * NAMES + i]!);
+    const listColumn = (i: number) => Array.from({ length: sessions }, (_, t) => panel[t * NAMES + i]!);
     const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-    const average = Float64Array.from({ length: NAMES }, (_, i) => mean(column(i)));
+    const average = Float64Array.from({ length: NAMES }, (_, i) => mean(listColumn(i)));
     const covariance = (i: number, j: number) =>
-      (mean(column(i).map((value, t) => value * column(j)[t]!)) - average[i]! * average[j]!) *
+      (mean(listColumn(i).map((value, t) => value * listColumn(j)[t]!)) - average[i]! * average[j]!) *
       (sessions / (sessions - 1));
     const correlation = (i: number, j: number) => covariance(i, j) / Math.sqrt(covariance(i, i) * covariance(j, j));
     const pairs = Array.from({ length: NAMES }, (_, i) =>
@@ -113,7 +113,7 @@ describe('a resampled frontier', () => {
 
   test('has a spread that falls as the draws are longer, and bits of its seed', () => {
     // At minimum variance there is no corner to jump to: the spread falls by about the root of the length.
-    const spreadOf = (sessions: number) => largest(resampled({ sessions, draws: 12 }).points[0]!.spread);
+    const spreadOf = (sessions: number) => findLargest(resampled({ sessions, draws: 12 }).points[0]!.spread);
     expect(spreadOf(2000)).toBeLessThan(0.4 * spreadOf(60));
     expect(resampled({})).toEqual(resampled({}));
     expect(resampled({ seed: 4 }).points[2]!.weights).not.toEqual(resampled({}).points[2]!.weights);

@@ -5,7 +5,7 @@ import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.
 import { solveProblem } from '#domain/optimisation/search.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { createRestriction } from '#domain/optimisation/restriction.js';
-import { doubles, programOf, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
+import { createDoubles, programOf, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
@@ -13,7 +13,7 @@ import { createProblem } from '#domain/optimisation/problem.js';
 import { IS_SOAK } from '../../soak.js';
 import { smallProblem, solvers, type SmallMarket } from './small-problems.js';
 
-const found = (problem: Problem) => {
+const requireSolution = (problem: Problem) => {
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind !== 'solved') throw new Error(`no answer: ${outcome.kind}`);
   return outcome.solution;
@@ -22,10 +22,11 @@ const found = (problem: Problem) => {
 /** Returns a problem with the weights of its solution. */
 const measuredIn = (market: SmallMarket): [Problem, Float64Array] => {
   const problem = smallProblem(market);
-  return [problem, found(problem).weights];
+  return [problem, requireSolution(problem).weights];
 };
 
-const held = (weights: Float64Array) => weights.reduce((count, weight) => count + (Math.abs(weight) > 1e-9 ? 1 : 0), 0);
+const countHeld = (weights: Float64Array) =>
+  weights.reduce((count, weight) => count + (Math.abs(weight) > 1e-9 ? 1 : 0), 0);
 
 /** Returns the minimum over all choices of `size` securities, each solved separately. */
 function computeByEnumeration(problem: Problem, size: number): number {
@@ -52,7 +53,7 @@ function computeByEnumeration(problem: Problem, size: number): number {
   return best;
 }
 
-describe('a number of names', () => {
+describe('a number of securities', () => {
   test('securities with a positive lower bound are never dropped: too many of them are reported without a solve each', () => {
     let solves = 0;
     const { solver, algebra } = solvers;
@@ -83,17 +84,17 @@ describe('a number of names', () => {
       ].map((row) => ConstraintRow.parse(row)),
       datapoints: { numbers: () => program.centre, categories: () => [], medianValueTraded: () => program.centre },
     });
-    const solution = found(built);
+    const solution = requireSolution(built);
     expect(solution.objective / problem.expected.tracking_variance).toBeCloseTo(1, 9);
-    const expected = doubles(problem.expected.weights.data);
+    const expected = createDoubles(problem.expected.weights.data);
     solution.weights.forEach((weight, i) => expect(Math.abs(weight - expected[i]!)).toBeLessThan(1e-8));
-    expect([solution.isHeuristic, held(solution.weights)]).toEqual([false, problem.expected.holdings]);
+    expect([solution.isHeuristic, countHeld(solution.weights)]).toEqual([false, problem.expected.holdings]);
   });
 
   test('few names are chosen as enumeration chooses them', () => {
     for (let seed = 1; seed <= 3; seed++) {
       const problem = smallProblem({ names: 12, seed, rows: [{ type: 'Cardinality', params: { maximum: 4 } }] });
-      const solution = found(problem);
+      const solution = requireSolution(problem);
       expect(solution.isHeuristic).toBe(false);
       expect(Math.abs(solution.objective / computeByEnumeration(problem, 4) - 1), `seed ${seed}`).toBeLessThan(1e-9);
     }
@@ -123,7 +124,7 @@ describe('a number of names', () => {
     }
   });
 
-  test('few names little above the least turnover that so few can have', () => {
+  test('few securities little above the least turnover that so few can have', () => {
     const market = { names: 45, seed: 5, hasPrevious: true, objective: { type: 'min_variance' } };
     const { weights } = smallProblem({ ...market, rows: [] }).previous!;
     const largest = weights.toSorted().subarray(-12);
@@ -135,7 +136,7 @@ describe('a number of names', () => {
     ];
     const [, chosen] = measuredIn({ ...market, rows });
     const turnover = chosen.reduce((sum, weight, i) => sum + Math.abs(weight - weights[i]!), 0) / 2;
-    expect([held(chosen), turnover <= limit + 1e-9]).toEqual([12, true]);
+    expect([countHeld(chosen), turnover <= limit + 1e-9]).toEqual([12, true]);
   });
 
   test('securities under a tracking error, hard or soft, are chosen as enumeration chooses them', () => {
@@ -143,30 +144,33 @@ describe('a number of names', () => {
       const limit = { type: 'TrackingError', params: { limit: 0.12, ...(soft === undefined ? {} : { soft }) } };
       const rows = [limit, { type: 'Cardinality', params: { maximum: 3 } }];
       const problem = smallProblem({ names: 6, seed: 4, rows, objective: { type: 'min_variance' } });
-      expect(Math.abs(found(problem).value / computeByEnumeration(problem, 3) - 1), `penalty ${soft}`).toBeLessThan(
-        1e-8,
-      );
+      expect(
+        Math.abs(requireSolution(problem).value / computeByEnumeration(problem, 3) - 1),
+        `penalty ${soft}`,
+      ).toBeLessThan(1e-8);
     }
   });
 
   test.each(['min_cvar', 'min_cdar'])('the names of the least tail are those of all 56 choices: %s', (type) => {
     const rows = [{ type: 'Cardinality', params: { maximum: 3 } }];
     const problem = smallProblem({ names: 8, seed: 2, rows, objective: { type, confidence: 0.8 } });
-    const solution = found(problem);
-    expect([solution.isHeuristic, held(solution.weights)]).toEqual([false, 3]);
+    const solution = requireSolution(problem);
+    expect([solution.isHeuristic, countHeld(solution.weights)]).toEqual([false, 3]);
     expect(Math.abs(solution.objective / computeByEnumeration(problem, 3) - 1)).toBeLessThan(1e-7);
   });
 
   test('a limit on a tail that few choices keep is kept by the names of the least', () => {
     const rows = [{ type: 'Cardinality', params: { maximum: 3 } }];
-    const least = found(smallProblem({ names: 45, seed: 6, rows, objective: { type: 'min_cvar', confidence: 0.9 } }));
+    const least = requireSolution(
+      smallProblem({ names: 45, seed: 6, rows, objective: { type: 'min_cvar', confidence: 0.9 } }),
+    );
     expect(least.isHeuristic).toBe(true);
     expect(least.bound).toBeLessThan(least.objective);
     const limit = { type: 'CVaR', params: { limit: 1.001 * least.objective, confidence: 0.9 } };
     const utility = { type: 'max_utility', risk_aversion: 1 };
-    const limited = found(smallProblem({ names: 45, seed: 6, rows: [...rows, limit], objective: utility }));
-    const free = found(smallProblem({ names: 45, seed: 6, rows, objective: utility }));
-    expect(held(limited.weights)).toBeLessThanOrEqual(3);
+    const limited = requireSolution(smallProblem({ names: 45, seed: 6, rows: [...rows, limit], objective: utility }));
+    const free = requireSolution(smallProblem({ names: 45, seed: 6, rows, objective: utility }));
+    expect(countHeld(limited.weights)).toBeLessThanOrEqual(3);
     expect(limited.objective).toBeGreaterThanOrEqual(limited.bound);
     expect(limited.bound).toBeGreaterThanOrEqual(free.bound);
   });
@@ -180,7 +184,7 @@ describe('a number of names', () => {
         { type: 'PositionBounds', params: { upper: 0.3 } },
       ],
     });
-    const solution = found(problem);
+    const solution = requireSolution(problem);
     expect(solution.isHeuristic).toBe(false);
     expect(Math.abs(solution.objective / computeByEnumeration(problem, 5) - 1)).toBeLessThan(1e-9);
   });
@@ -193,7 +197,7 @@ describe('a number of names', () => {
         { type: 'Turnover', params: { limit: 0.3, reference: 'previous', soft: 0.01 } },
       ];
       const problem = smallProblem({ names: 10, seed, rows, hasPrevious: true });
-      const solution = found(problem);
+      const solution = requireSolution(problem);
       expect(solution.value).toBeGreaterThan(solution.objective);
       expect(Math.abs(solution.value / computeByEnumeration(problem, 3) - 1), `seed ${seed}`).toBeLessThan(1e-7);
     }
@@ -210,12 +214,12 @@ describe('a number of names', () => {
         { type: 'Cardinality', params: { maximum } },
         ...(threshold > 0 ? [{ type: 'MinimumHolding', params: { threshold } }] : []),
       ];
-      const solution = found(smallProblem({ names: 40, seed: 1, rows }));
+      const solution = requireSolution(smallProblem({ names: 40, seed: 1, rows }));
       expect([solution.isHeuristic, solution.bound]).toEqual([false, solution.objective]);
     }
   });
 
-  test('a name that is held short is one of them, as enumeration has it', () => {
+  test('a security that is held short is one of them, as enumeration has it', () => {
     for (let seed = 1; seed <= (IS_SOAK ? 2 : 1); seed++) {
       const shorts = ['N002', 'N007'];
       const rows = [
@@ -223,8 +227,8 @@ describe('a number of names', () => {
         { type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: shorts } },
       ];
       const problem = smallProblem({ names: 10, seed, rows });
-      const solution = found(problem);
-      expect(held(solution.weights)).toBeLessThanOrEqual(5);
+      const solution = requireSolution(problem);
+      expect(countHeld(solution.weights)).toBeLessThanOrEqual(5);
       for (const place of [2, 7]) expect(solution.weights[place]).toBeLessThanOrEqual(-0.05 + 1e-9);
       expect(solution.isHeuristic).toBe(false);
       expect(solution.value / Math.min(computeByEnumeration(problem, 4), computeByEnumeration(problem, 5))).toBeCloseTo(
@@ -234,21 +238,21 @@ describe('a number of names', () => {
     }
   });
 
-  test('a threshold of held names leaves short ones alone', () => {
+  test('a threshold of held securities leaves short ones alone', () => {
     const rows = [
       { type: 'MinimumHolding', params: { threshold: 0.12 } },
       { type: 'PositionBounds', params: { lower: -0.1, upper: -0.02, identifiers: ['N003'] } },
     ];
-    const { weights } = found(smallProblem({ names: 11, seed: 4, rows }));
+    const { weights } = requireSolution(smallProblem({ names: 11, seed: 4, rows }));
     expect(weights[3]).toBeLessThanOrEqual(-0.02 + 1e-9);
     expect(weights.every((weight, i) => i === 3 || weight < 1e-9 || weight > 0.12 - 1e-9)).toBe(true);
   });
 
   test('many names are chosen better than by keeping the largest, and honestly', () => {
     const problem = smallProblem({ names: 120, seed: 5, rows: [{ type: 'Cardinality', params: { maximum: 25 } }] });
-    const solution = found(problem);
+    const solution = requireSolution(problem);
     expect(solution.isHeuristic).toBe(true);
-    expect(held(solution.weights)).toBeLessThanOrEqual(25);
+    expect(countHeld(solution.weights)).toBeLessThanOrEqual(25);
     expect(solution.bound).toBeLessThanOrEqual(solution.objective);
     const largest = Array.from(problem.index.keys())
       .toSorted((a, b) => problem.index[b]! - problem.index[a]!)
@@ -273,11 +277,11 @@ describe('a number of names', () => {
         { type: 'PositionBounds', params: { upper: 0.5 } },
       ],
     });
-    const { weights } = found(problem);
-    expect(held(weights)).toBeGreaterThanOrEqual(6);
-    expect(held(weights)).toBeLessThanOrEqual(8);
+    const { weights } = requireSolution(problem);
+    expect(countHeld(weights)).toBeGreaterThanOrEqual(6);
+    expect(countHeld(weights)).toBeLessThanOrEqual(8);
     for (let group = 0; group < 5; group++) {
-      const count = held(weights.filter((_, i) => i % 5 === group));
+      const count = countHeld(weights.filter((_, i) => i % 5 === group));
       expect(count).toBeGreaterThanOrEqual(1);
       expect(count).toBeLessThanOrEqual(2);
     }
@@ -285,10 +289,10 @@ describe('a number of names', () => {
 });
 
 describe('other choices', () => {
-  test('no name is held below a threshold, in small problems at the least cost', () => {
+  test('no security is held below a threshold, in small problems at the least cost', () => {
     for (let seed = 1; seed <= 3; seed++) {
       const problem = smallProblem({ names: 9, seed, rows: [{ type: 'MinimumHolding', params: { threshold: 0.08 } }] });
-      const solution = found(problem);
+      const solution = requireSolution(problem);
       expect(solution.weights.every((weight) => weight <= 1e-9 || weight >= 0.08 - 1e-9)).toBe(true);
       let best = Infinity;
       for (let code = 1; code < 512; code++) {
@@ -310,7 +314,7 @@ describe('other choices', () => {
       ['ConcentrationRIC', 0.25, 0.05, 0.5],
     ] as const) {
       for (const names of [30, 60]) {
-        const { weights, isHeuristic, objective } = found(
+        const { weights, isHeuristic, objective } = requireSolution(
           smallProblem({ names, seed: 7, rows: [{ type, params: {} }] }),
         );
         const above = weights.filter((weight) => weight > trigger + 1e-9).reduce((sum, weight) => sum + weight, 0);
@@ -322,13 +326,13 @@ describe('other choices', () => {
   });
 
   test('a relaxation that satisfies the row is no heuristic', () => {
-    const solution = found(
+    const solution = requireSolution(
       smallProblem({ names: 50, seed: 3, rows: [{ type: 'Cardinality', params: { maximum: 50 } }] }),
     );
     expect([solution.isHeuristic, solution.objective, solution.bound]).toEqual([false, 0, 0]);
   });
 
-  test('too few names for the caps is proven where every choice can be ruled out', () => {
+  test('too few securities for the caps is proven where every choice can be ruled out', () => {
     const outcome = solveProblem(
       solvers,
       smallProblem({

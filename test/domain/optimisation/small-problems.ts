@@ -41,10 +41,10 @@ export function smallProblem(market: SmallMarket): Problem {
       matrix[i * n + j] = matrix[j * n + i] = total;
     }
   }
-  const index = normalised(Array.from({ length: n }, () => random() ** 3 + 0.01));
+  const index = normalise(Array.from({ length: n }, () => random() ** 3 + 0.01));
   const values = Float64Array.from({ length: n }, () => 100 * random());
   const gaps = values.map((value, i) => (i % 4 === 3 ? Number.NaN : value));
-  const previous = normalised(Array.from({ length: n }, () => random()));
+  const previous = normalise(Array.from({ length: n }, () => random()));
   const identifiers = Array.from({ length: n }, (_, i) => `N${String(i).padStart(3, '0')}`);
   const expectedReturns = Float64Array.from({ length: n }, () => 0.15 * random() - 0.02);
   if (raised !== undefined) expectedReturns[identifiers.indexOf(raised.name)]! += raised.by;
@@ -95,7 +95,7 @@ export function objectiveOf({ type, ...params }: NonNullable<SmallMarket['object
   return { entry, params: entry.params.parse(params) };
 }
 
-function normalised(raw: readonly number[]): Float64Array {
+function normalise(raw: readonly number[]): Float64Array {
   const total = raw.reduce((sum, value) => sum + value, 0);
   return Float64Array.from(raw, (value) => value / total);
 }

@@ -21,7 +21,7 @@ function createDerivedBody(constraints: readonly object[], more: object = {}) {
 
 const context = { calendars: CALENDARS.list(), indexOf: (id: string) => (id === 'P' ? parent : undefined) };
 
-function accepted(constraints: readonly object[], more: object = {}): IndexDocument {
+function validateDerived(constraints: readonly object[], more: object = {}): IndexDocument {
   const { document, findings } = validateIndex(createDerivedBody(constraints, more), context);
   if (document === undefined) throw new Error(JSON.stringify(findings));
   return document;
@@ -34,7 +34,7 @@ const errorsOf = (constraints: readonly object[], more: object = {}) =>
 
 function runOf(close: Record<string, number[]>, constraints: readonly object[], more: object = {}) {
   const market = buildMarket({ dates, close });
-  return runOn(CALENDARS, market, accepted(constraints, more), {
+  return runOn(CALENDARS, market, validateDerived(constraints, more), {
     documents: { P: parent },
     createDecider: indexDecider,
   });
@@ -115,9 +115,9 @@ describe('rows that are relaxed step by step', () => {
     expect(errorsOf([concentration], { relax: [{ row: 'ucits', steps: [0.2, { single: 0.12 }] }] })).toEqual([
       'WRONG_TYPE derivation.relax[0].steps[0]',
     ]);
-    expect(createMethodology(accepted([turn], { relax: [{ row: 'turn', steps: [0.15, 0.2] }] })).join(' ')).toContain(
-      'rows are relaxed step by step until they are feasible: turn to 0.15, then 0.2.',
-    );
+    expect(
+      createMethodology(validateDerived([turn], { relax: [{ row: 'turn', steps: [0.15, 0.2] }] })).join(' '),
+    ).toContain('rows are relaxed step by step until they are feasible: turn to 0.15, then 0.2.');
   });
 
   test('a number bounds both sides of an active bound', () => {
@@ -168,7 +168,7 @@ describe('a bound along a path', () => {
       expect(whole).toBeGreaterThan(bound);
       expect(average).toBeCloseTo(bound, 7);
     }
-    expect(createMethodology(accepted([row])).join(' ')).toContain(
+    expect(createMethodology(validateDerived([row])).join(' ')).toContain(
       `upper 0.9 times that of the source index at its latest review on or before ${dates[2]}, changed by -90% per year`,
     );
   });

@@ -50,14 +50,14 @@ function computeOwnLosses(losses: readonly number[]): Float64Array {
 }
 
 /** Returns random returns of one factor and shocks of securities, [T x N]. */
-function drawn(names: number, scenarios: number, seed: number): Float64Array {
+function drawReturns(names: number, scenarios: number, seed: number): Float64Array {
   const random = seeded(seed);
-  const normal = () => random() + random() + random() - 1.5;
+  const drawNormal = () => random() + random() + random() - 1.5;
   const betas = Float64Array.from({ length: names }, () => 0.5 + random());
   const returns = new Float64Array(names * scenarios);
   for (let t = 0; t < scenarios; t++) {
-    const market = 0.02 * normal();
-    for (let i = 0; i < names; i++) returns[t * names + i] = 0.0003 + betas[i]! * market + 0.03 * normal();
+    const market = 0.02 * drawNormal();
+    for (let i = 0; i < names; i++) returns[t * names + i] = 0.0003 + betas[i]! * market + 0.03 * drawNormal();
   }
   return returns;
 }
@@ -97,7 +97,11 @@ describe('a limit below the least of a tail', () => {
     (type) => {
       const [names, scenarios] = [20, 80];
       const params = { limit: 0.001, confidence: 0.95 };
-      const problem = tailProblem({ names, returns: drawn(names, scenarios, 3), rows: [{ id: 'tail', type, params }] });
+      const problem = tailProblem({
+        names,
+        returns: drawReturns(names, scenarios, 3),
+        rows: [{ id: 'tail', type, params }],
+      });
       const { relaxations, conflict } = explainInfeasibility(solvers, problem)!;
       const { to } = relaxations[0]!;
       // A plane below the tail whose minimum over the simplex is the limit: no weights have less.
@@ -126,11 +130,11 @@ describe('a limit at the least of a tail, where planes that touch it at single w
   ] as const)(
     '%s: the answer is the optimum of a program whose planes are below the tail',
     (type, names, scenarios) => {
-      const rows = (limit: number) => [{ id: 'tail', type, params: { limit, confidence: 0.95 } }];
-      const returns = drawn(names, scenarios, 5);
-      const { to } = explainInfeasibility(solvers, tailProblem({ names, returns, rows: rows(0.0001) }))!
+      const createRows = (limit: number) => [{ id: 'tail', type, params: { limit, confidence: 0.95 } }];
+      const returns = drawReturns(names, scenarios, 5);
+      const { to } = explainInfeasibility(solvers, tailProblem({ names, returns, rows: createRows(0.0001) }))!
         .relaxations[0]!;
-      const problem = tailProblem({ names, returns, rows: rows(to) });
+      const problem = tailProblem({ names, returns, rows: createRows(to) });
       const outcome = solveProblem(solvers, problem);
       if (outcome.kind !== 'solved') throw new Error(outcome.kind);
       const { weights, assembled, answer } = outcome.solution;
@@ -160,7 +164,7 @@ describe('the work of an explanation', () => {
     { id: 'te', type: 'TrackingError', params: { limit: 0.01 } },
     { id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } },
   ];
-  const problem = () => tailProblem({ names: 24, returns: drawn(24, 100, 7), rows });
+  const problem = () => tailProblem({ names: 24, returns: drawReturns(24, 100, 7), rows });
 
   test('ends with a finding: no necessary row is lost, and its offer is sufficient', () => {
     const whole = explainInfeasibility(solvers, problem())!;
@@ -216,7 +220,7 @@ describe('what the sentences promise', () => {
     expect(sentence).toContain(detail.relaxations[0]!.id);
   });
 
-  test('an effective number is never offered above the number of names', () => {
+  test('an effective number is never offered above the number of securities', () => {
     for (const rows of [
       [{ id: 'n', type: 'EffectiveNumber', params: { minimum: 40 } }],
       [
@@ -234,7 +238,7 @@ describe('what the sentences promise', () => {
   });
 });
 
-describe('a number of names that caps do not let reach the whole', () => {
+describe('a number of securities that caps do not let reach the whole', () => {
   const rows = [
     { id: 'n', type: 'Cardinality', params: { maximum: 20 } },
     { id: 'cap', type: 'PositionBounds', params: { upper: 0.02 } },
@@ -255,7 +259,7 @@ describe('a number of names that caps do not let reach the whole', () => {
     for (const relaxation of detail.relaxations) expect(relaxation).not.toHaveProperty('bound');
   });
 
-  test('counts by groups add up, and names outside of them count in full', () => {
+  test('counts by groups add up, and securities outside of them count in full', () => {
     const grouped = (maximum: number, upper: number) =>
       smallProblem({
         names: 50,

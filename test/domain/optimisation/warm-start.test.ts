@@ -19,15 +19,15 @@ describe('a solve that starts from another answer', () => {
       const problem = smallProblem({ names: NAMES, seed, rows: [{ type, params }] });
       const base = createFullProgram(problem, {});
       const random = seeded(seed);
-      const within = () => ({
+      const createOpenBounds = () => ({
         least: new Float64Array(NAMES).fill(-Infinity),
         most: Float64Array.from({ length: NAMES }, () => (random() < 0.1 ? 0 : 0.2)),
         sums: [],
       });
-      const before = solveConvex(solvers.solver, problem, { base, restriction: within() });
+      const before = solveConvex(solvers.solver, problem, { base, restriction: createOpenBounds() });
       if (before?.answer.state.norms.includes(UPPER) !== true) continue;
       for (let k = 0; k < 8; k++) {
-        const restriction = within();
+        const restriction = createOpenBounds();
         const alone = solveConvex(solvers.solver, problem, { base, restriction });
         const result = solveConvex(solvers.solver, problem, { base, restriction, beside: before.answer });
         expect(result === undefined).toBe(alone === undefined);

@@ -35,33 +35,33 @@ const market = addRates(buildMarket({ dates: fiveReturns, close: { A: closes } }
 const LAST_RETURN = { half_lives: [0.001], lag: 0 };
 const RISK = { type: 'risk_control', target: 0.01 * Math.sqrt(252), max_leverage: 1.5, ...LAST_RETURN };
 
-function near(actual: readonly number[], expected: readonly number[]): void {
+function expectClose(actual: readonly number[], expected: readonly number[]): void {
   expect(actual.length).toBe(expected.length);
   actual.forEach((value, t) => expect(value).toBeCloseTo(expected[t]!, 12));
 }
 
 test('by hand: without a tolerance the exposure is the target of every close', () => {
-  near(exposuresOf(market, RISK), [1, 1, 0.5, 1, 0.25, 1]);
+  expectClose(exposuresOf(market, RISK), [1, 1, 0.5, 1, 0.25, 1]);
 });
 
 test('by hand: within the tolerance the exposure stays, beyond it the exposure is the target', () => {
   // Distances from the exposure before: 0, 0.5, 0, 0.75 and 0.
-  near(exposuresOf(market, { ...RISK, tolerance: 0.5 + 1e-9 }), [1, 1, 1, 1, 0.25, 1]);
-  near(exposuresOf(market, { ...RISK, tolerance: 0.5 - 1e-9 }), [1, 1, 0.5, 1, 0.25, 1]);
+  expectClose(exposuresOf(market, { ...RISK, tolerance: 0.5 + 1e-9 }), [1, 1, 1, 1, 0.25, 1]);
+  expectClose(exposuresOf(market, { ...RISK, tolerance: 0.5 - 1e-9 }), [1, 1, 0.5, 1, 0.25, 1]);
 });
 
 test('by hand: an exposure moves by the largest change towards its target', () => {
   // Targets are 1, 1, 0.5, 1, 0.25 and 1.
-  near(exposuresOf(market, { ...RISK, max_change: 0.2 }), [1, 1, 0.8, 1, 0.8, 1]);
-  near(exposuresOf(market, { ...RISK, max_change: 0.1 }), [1, 1, 0.9, 1, 0.9, 1]);
-  near(exposuresOf(market, { ...RISK, max_change: 0.4, tolerance: 0.3 }), [1, 1, 0.6, 1, 0.6, 1]);
+  expectClose(exposuresOf(market, { ...RISK, max_change: 0.2 }), [1, 1, 0.8, 1, 0.8, 1]);
+  expectClose(exposuresOf(market, { ...RISK, max_change: 0.1 }), [1, 1, 0.9, 1, 0.9, 1]);
+  expectClose(exposuresOf(market, { ...RISK, max_change: 0.4, tolerance: 0.3 }), [1, 1, 0.6, 1, 0.6, 1]);
 });
 
 test('by hand: a monthly review changes the exposure after the last close of a month alone', () => {
   // Closes of 27 December to 3 January: the last one of December is the third, whose target is 0.5.
-  near(exposuresOf(market, { ...RISK, review: 'monthly' }), [1, 1, 0.5, 0.5, 0.5, 0.5]);
-  near(exposuresOf(market, { ...RISK, review: 'monthly', max_change: 0.3 }), [1, 1, 0.7, 0.7, 0.7, 0.7]);
-  near(exposuresOf(market, { ...RISK, review: 'monthly', tolerance: 0.6 }), [1, 1, 1, 1, 1, 1]);
+  expectClose(exposuresOf(market, { ...RISK, review: 'monthly' }), [1, 1, 0.5, 0.5, 0.5, 0.5]);
+  expectClose(exposuresOf(market, { ...RISK, review: 'monthly', max_change: 0.3 }), [1, 1, 0.7, 0.7, 0.7, 0.7]);
+  expectClose(exposuresOf(market, { ...RISK, review: 'monthly', tolerance: 0.6 }), [1, 1, 1, 1, 1, 1]);
 });
 
 test('levels, interest and costs are those of the exposures by hand', () => {
@@ -82,11 +82,11 @@ test('levels, interest and costs are those of the exposures by hand', () => {
 });
 
 test('the explanation of an exposure has target, volatility and the reason', () => {
-  const explained = (overlay: object) => {
+  const listSteps = (overlay: object) => {
     const { overlay: book } = valueOf(market, overlay).index.book;
     return RETURNS.map((_, k) => book!.explain!(k + 1));
   };
-  const limited = explained({ ...RISK, tolerance: 0.45, max_change: 0.4 });
+  const limited = listSteps({ ...RISK, tolerance: 0.45, max_change: 0.4 });
   const within = 'within_tolerance';
   expect(limited.map(({ reason }) => reason)).toEqual([within, 'max_change', within, within, within]);
   limited.forEach(({ volatility, target, before }, k) => {
@@ -94,7 +94,7 @@ test('the explanation of an exposure has target, volatility and the reason', () 
     expect(target).toBeCloseTo(0.01 / RETURNS[k]!, 12);
     expect(before).toBeCloseTo([1, 1, 0.6, 0.6, 0.6][k]!, 12);
   });
-  const monthly = explained({ ...RISK, review: 'monthly' }).map(({ reason }) => reason);
+  const monthly = listSteps({ ...RISK, review: 'monthly' }).map(({ reason }) => reason);
   expect(monthly).toEqual(['no_review', 'target', 'no_review', 'no_review', 'no_review']);
   const first = valueOf(market, RISK).index.book.overlay!.explain!(0);
   expect(first).toEqual({ exposure: 1, target: 1, before: null, volatility: null, reason: 'target' });

@@ -9,7 +9,15 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { attributionView } from '#views/attribution-view.js';
 import { fc } from '../../fast-check.js';
-import { contentOf, cut, expectSameReads, extend, filesAfter, opened, STAMP } from '../backtest/extend/extended.js';
+import {
+  contentOf,
+  cut,
+  expectSameReads,
+  extend,
+  filesAfter,
+  openExtended,
+  STAMP,
+} from '../backtest/extend/extended.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
 import { BENEATH, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, addRates } from './overlay-case.js';
@@ -30,7 +38,7 @@ const documentsOf = (X: IndexDocument): Readonly<Record<string, IndexDocument>> 
 });
 
 /** Returns undefined if every security has ended; there is nothing to compare then. */
-function tried(work: () => Run): Run | undefined {
+function tryRun(work: () => Run): Run | undefined {
   try {
     return work();
   } catch (thrown) {
@@ -42,19 +50,22 @@ function tried(work: () => Run): Run | undefined {
 /** Extends a run repeatedly, and compares it with the whole run each time. */
 function extendedAs(rows: number, runOn: (rows: number) => { readonly market: MarketData; readonly run: () => Run }) {
   const outcomes: string[] = [];
-  const first = tried(runOn(rows).run);
+  const first = tryRun(runOn(rows).run);
   if (first === undefined) return outcomes;
   let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
-  let stored = { columns: opened(files[0]!), checkpoint: createCheckpoint(first) };
+  let stored = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
   for (const step of [1, 4]) {
     const { market, run: again } = runOn(rows + step);
-    const whole = tried(again);
+    const whole = tryRun(again);
     if (whole === undefined) break;
     const extended = extend(whole.plan, market, stored, { datesMax: 2 });
     outcomes.push(typeof extended === 'string' ? extended : 'extended');
     if (typeof extended === 'string') break;
     files = filesAfter(files, extended);
-    const [columns, expected] = [opened(extended.columns, files), opened(runToColumns(whole, { contentHash: 's' }))];
+    const [columns, expected] = [
+      openExtended(extended.columns, files),
+      openExtended(runToColumns(whole, { contentHash: 's' })),
+    ];
     expectSameReads(columns, expected);
     expect(contentOf(columns)).toEqual(contentOf(expected));
     expect(findFirstDifference(columns, expected)).toBeNull();
@@ -91,7 +102,7 @@ const onMarkets = (work: (market: MarketData, source: IndexDocument, rows: numbe
     { numRuns: RUNS },
   );
 
-const part = (market: MarketData, rows: number): MarketData => cut(market, Math.min(market.dates.length, rows));
+const createPart = (market: MarketData, rows: number): MarketData => cut(market, Math.min(market.dates.length, rows));
 
 test('an extended overlay is the whole run bit for bit, of every kind, on its own sessions, again and again', () => {
   const keyed: (readonly [string, readonly string[]])[] = [];
@@ -100,7 +111,7 @@ test('an extended overlay is the whole run bit for bit, of every kind, on its ow
     cases.forEach(([overlay, rest], k) => {
       const document = overlayOn(overlay, { ...rest, calendar: (k + rows) % 2 === 0 ? 'MAIN' : 'OTHER' });
       const outcomes = extendedAs(rows, (to) => {
-        const known = part(market, to);
+        const known = createPart(market, to);
         const terms = { documents: documentsOf(source), start: '2024-01-04' };
         return { market: known, run: () => run(known, document, terms) };
       });
@@ -141,7 +152,7 @@ test('a strategy on an overlay, a benchmark that is one, and parts of other retu
     };
     for (const [key, runOn] of Object.entries(cases)) {
       const outcomes = extendedAs(rows, (to) => {
-        const known = part(market, to);
+        const known = createPart(market, to);
         return { market: known, run: () => runOn(known) };
       });
       keyed.push([key, outcomes]);

@@ -23,14 +23,14 @@ export function overlayOn(overlay: Readonly<Record<string, unknown>>, rest: obje
 export function addRates(market: MarketData): MarketData {
   const first = market.dates[0]! - 20;
   const days = Int32Array.from({ length: 60 }, (_, k) => first + 3 * k);
-  const series = (identifier: string, valueAt: (k: number) => number): [string, PriceSeries] => [
+  const createSeries = (identifier: string, valueAt: (k: number) => number): [string, PriceSeries] => [
     identifier,
     { identifier, name: null, currency: null, days, closes: Float64Array.from(days, (_, k) => valueAt(k)) },
   ];
   const own = [
-    series('DOMESTIC', (k) => 5 + Math.sin(k)),
-    series('FOREIGN', (k) => 1 + 0.3 * Math.cos(k)),
-    series('GBPUSD', (k) => 1.25 + 0.05 * Math.sin(k / 2)),
+    createSeries('DOMESTIC', (k) => 5 + Math.sin(k)),
+    createSeries('FOREIGN', (k) => 1 + 0.3 * Math.cos(k)),
+    createSeries('GBPUSD', (k) => 1.25 + 0.05 * Math.sin(k / 2)),
   ];
   return { ...market, series: new Map([...(market.series ?? []), ...own]) };
 }

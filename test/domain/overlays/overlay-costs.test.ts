@@ -43,20 +43,20 @@ function accountOf(
   return levels;
 }
 
-function near(actual: Float64Array, expected: readonly number[]): void {
+function expectClose(actual: Float64Array, expected: readonly number[]): void {
   actual.forEach((level, t) => expect(Math.abs(level / expected[t]! - 1)).toBeLessThan(1e-12));
 }
 
 test('a leveraged index pays for the trades that bring its exposure back every session', () => {
   for (const factor of [3, -1]) {
     const result = runOf({ type: 'leverage', factor, cost_bps: 25 });
-    near(result.index.book.value, accountOf([closes], { targetsAt: () => [factor], cost: 0.0025 }));
+    expectClose(result.index.book.value, accountOf([closes], { targetsAt: () => [factor], cost: 0.0025 }));
     const view = attributionView(columnsOf(result), { start: null, end: null });
     const [costs] = view.overlay_parts!.filter(({ part }) => part === 'costs');
     expect(costs!.contribution).toBeLessThan(0);
     expect(Math.abs(view.residual)).toBeLessThan(1e-12);
   }
-  near(
+  expectClose(
     runOf({ type: 'leverage', factor: 1, cost_bps: 500 }).index.book.value,
     closes.map((close) => close),
   );
@@ -73,7 +73,7 @@ test('a blend pays only for its own rebalances, and lists them', () => {
   const targetsAt = (t: number) => (t === 0 || t === 3 ? [0.5, 0.5] : null);
   const whole = accountOf([closes, other], { targetsAt, cost: 0.004 });
   const { index, rebalances } = runOf(blend);
-  near(index.book.value.subarray(0, 5), whole.slice(0, 5));
+  expectClose(index.book.value.subarray(0, 5), whole.slice(0, 5));
   const list = rebalances.map(({ session, weights }) => [session - index.book.from, ...weights]);
   expect(list.slice(0, 2)).toEqual([0, 3].map((t) => [t, expect.closeTo(0.5, 12), expect.closeTo(0.5, 12)]));
 });
@@ -81,21 +81,21 @@ test('a blend pays only for its own rebalances, and lists them', () => {
 test('risk control pays a spread for what it borrows, and for changes of its exposure', () => {
   const spec = { type: 'risk_control', target: 1, sessions: 2, max_leverage: 3, lag: 0 };
   const returns = closes.map((close, t) => (t === 0 ? 0 : Math.log(close / closes[t - 1]!) ** 2));
-  const exposure = (t: number): number => {
+  const computeExposure = (t: number): number => {
     if (t === 0) return 1;
     const mean = t === 1 ? returns[1]! : (returns[t - 1]! + returns[t]!) / 2;
     return Math.min(3, 1 / Math.sqrt(252 * mean));
   };
-  expect(Math.max(...dates.map((_, t) => exposure(t)))).toBeGreaterThan(1);
-  const targetsAt = (t: number) => [exposure(t)];
-  near(runOf({ ...spec, cost_bps: 30 }).index.book.value, accountOf([closes], { targetsAt, cost: 0.003 }));
+  expect(Math.max(...dates.map((_, t) => computeExposure(t)))).toBeGreaterThan(1);
+  const targetsAt = (t: number) => [computeExposure(t)];
+  expectClose(runOf({ ...spec, cost_bps: 30 }).index.book.value, accountOf([closes], { targetsAt, cost: 0.003 }));
   const plain = accountOf([closes], { targetsAt, cost: 0 });
   const days = [0, 1, 1, 1, 3, 1];
   let level = 100;
   const expected = plain.map((own, t) => {
     if (t === 0) return level;
-    level *= own / plain[t - 1]! - (Math.max(0, exposure(t - 1) - 1) * 0.02 * days[t]!) / 360;
+    level *= own / plain[t - 1]! - (Math.max(0, computeExposure(t - 1) - 1) * 0.02 * days[t]!) / 360;
     return level;
   });
-  near(runOf({ ...spec, spread_bps: 200 }).index.book.value, expected);
+  expectClose(runOf({ ...spec, spread_bps: 200 }).index.book.value, expected);
 });

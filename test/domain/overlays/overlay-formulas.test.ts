@@ -21,7 +21,7 @@ const source = IndexDocument.parse({
 });
 
 /** Returns weekdays that the calendar of the tests contains. */
-function weekdays(from: string, count: number): string[] {
+function listWeekdays(from: string, count: number): string[] {
   const closed = ['2024-01-15', '2024-02-05', '2024-02-06'];
   const dates: string[] = [];
   for (let day = parseValidDay(from); dates.length < count; day++) {
@@ -31,7 +31,7 @@ function weekdays(from: string, count: number): string[] {
   return dates;
 }
 
-const dates = weekdays('2023-12-27', 60);
+const dates = listWeekdays('2023-12-27', 60);
 let market: MarketData;
 let levels: Float64Array;
 let days: number[];
@@ -66,7 +66,7 @@ const actionOf = (identifier: string, t: number, value: number): CorporateAction
   subscriptionPrice: null,
 });
 
-function near(actual: Float64Array, expected: ArrayLike<number>): void {
+function expectClose(actual: Float64Array, expected: ArrayLike<number>): void {
   expect(actual.length).toBe(expected.length);
   actual.forEach((value, t) => expect(Math.abs(value / expected[t]! - 1)).toBeLessThan(1e-12));
 }
@@ -81,18 +81,18 @@ const returnAt = (t: number): number => levels[t]! / levels[t - 1]! - 1;
 const daysAt = (t: number): number => days[t]! - days[t - 1]!;
 
 test('a geometric decrement and a fee are the index times a power of the days since the base date', () => {
-  const closed = (p: number, basis: number) =>
+  const computeFees = (p: number, basis: number) =>
     levels.map((level, t) => level * (1 - p) ** ((days[t]! - days[0]!) / basis));
-  near(levelOf({ type: 'decrement', percent: 5 }), closed(0.05, 365));
-  near(levelOf({ type: 'fee', percent: 0.75, basis: 360 }), closed(0.0075, 360));
+  expectClose(levelOf({ type: 'decrement', percent: 5 }), computeFees(0.05, 365));
+  expectClose(levelOf({ type: 'fee', percent: 0.75, basis: 360 }), computeFees(0.0075, 360));
 });
 
 test('an arithmetic decrement takes its days of each session, one in points the points', () => {
-  near(
+  expectClose(
     levelOf({ type: 'decrement', percent: 5, method: 'arithmetic', basis: 360 }),
     chained((t, before) => before * (1 + returnAt(t)) * (1 - (0.05 * daysAt(t)) / 360)),
   );
-  near(
+  expectClose(
     levelOf({ type: 'decrement', points: 12 }),
     chained((t, before) => before * (1 + returnAt(t)) - (12 * daysAt(t)) / 365),
   );
@@ -100,11 +100,11 @@ test('an arithmetic decrement takes its days of each session, one in points the 
 
 test('twice the return pays for what is borrowed, an inverse earns on twice its value', () => {
   const rate = rateOf('DOMESTIC');
-  near(
+  expectClose(
     levelOf({ type: 'leverage', factor: 2, financing: 'DOMESTIC', spread_bps: 50 }),
     chained((t, before) => before * (1 + 2 * returnAt(t) - ((rate[t - 1]! + 0.005) * daysAt(t)) / 360)),
   );
-  near(
+  expectClose(
     levelOf({ type: 'leverage', factor: -1, financing: 'DOMESTIC', spread_bps: 20 }),
     chained((t, before) => before * (1 - returnAt(t) + (2 * (rate[t - 1]! - 0.002) * daysAt(t)) / 360)),
   );
@@ -112,7 +112,7 @@ test('twice the return pays for what is borrowed, an inverse earns on twice its 
 
 test('an excess return divides by what cash grew to', () => {
   const rate = rateOf('DOMESTIC');
-  near(
+  expectClose(
     levelOf({ type: 'excess_return', cash: 'DOMESTIC' }),
     chained((t, before) => (before * (1 + returnAt(t))) / (1 + (rate[t - 1]! * daysAt(t)) / 360)),
   );
@@ -129,19 +129,19 @@ test('risk control holds the target over the larger of two volatilities, each wr
     }
     return Math.sqrt((252 * sum) / weights);
   };
-  const exposure = (t: number): number =>
+  const computeExposure = (t: number): number =>
     t < 3 ? 1 : Math.min(1.5, 0.1 / Math.max(volatility(t - 2, 4), volatility(t - 2, 10)));
-  near(
+  expectClose(
     levelOf({ type: 'risk_control', target: 0.1, half_lives: [4, 10], cash: 'DOMESTIC' }),
     chained((t, before) => {
-      const held = exposure(t - 1);
+      const held = computeExposure(t - 1);
       return before * (1 + held * returnAt(t) + ((1 - held) * rate[t - 1]! * daysAt(t)) / 360);
     }),
   );
 });
 
 test('risk control annualises by the sessions of a year that the overlay names', () => {
-  const exposure = (year: number, t: number): number => {
+  const computeExposure = (year: number, t: number): number => {
     const squares = Array.from({ length: 5 }, (_, k) => Math.log(levels[t - k]! / levels[t - k - 1]!) ** 2);
     return 0.1 / Math.sqrt((year * squares.reduce((sum, square) => sum + square, 0)) / 5);
   };
@@ -149,8 +149,8 @@ test('risk control annualises by the sessions of a year that the overlay names',
     levelOf({ type: 'risk_control', target: 0.1, sessions: 5, lag: 0, max_leverage: 10, annualisation }),
   );
   for (let t = 7; t < days.length; t++) {
-    expect(own![t]! / own![t - 1]! - 1).toBeCloseTo(exposure(261, t - 1) * returnAt(t), 12);
-    expect(usual![t]! / usual![t - 1]! - 1).toBeCloseTo(exposure(252, t - 1) * returnAt(t), 12);
+    expect(own![t]! / own![t - 1]! - 1).toBeCloseTo(computeExposure(261, t - 1) * returnAt(t), 12);
+    expect(usual![t]! / usual![t - 1]! - 1).toBeCloseTo(computeExposure(252, t - 1) * returnAt(t), 12);
   }
 });
 
@@ -172,7 +172,7 @@ test('a hedged index is that of the published formula, month by month', () => {
     if (days[t] === end) m = t;
   }
   const rates = { domestic: 'DOMESTIC', foreign: 'FOREIGN' };
-  near(levelOf({ type: 'currency_hedged', to: 'GBP', ratio: 0.8, rates }, { currency: 'GBP' }), expected);
+  expectClose(levelOf({ type: 'currency_hedged', to: 'GBP', ratio: 0.8, rates }, { currency: 'GBP' }), expected);
 });
 
 /**
@@ -187,10 +187,13 @@ test.each([
   const days = Int32Array.from(month, parseValidDay);
   const still = buildMarket({ dates: month, close: { A: month.map(() => 50), B: month.map(() => 20) } });
   const closes = Float64Array.from(month, (_, t) => 1 / (100 + ((end - 100) * t) / (month.length - 1)));
-  const series = (identifier: string, values: Float64Array) =>
+  const createSeries = (identifier: string, values: Float64Array) =>
     [identifier, { identifier, name: null, currency: null, days, closes: values }] as const;
   const none = new Float64Array(month.length);
-  const yen = { ...still, series: new Map([series('JPYUSD', closes), series('US', none), series('JP', none)]) };
+  const yen = {
+    ...still,
+    series: new Map([createSeries('JPYUSD', closes), createSeries('US', none), createSeries('JP', none)]),
+  };
   const beneath = IndexDocument.parse({ ...source, currency: 'JPY', base_date: month[0] });
   const rest = { base_date: month[0], base_value: 100_000, currency: 'USD' };
   const levelAtEnd = (overlay: object) =>
@@ -216,7 +219,7 @@ test('a blend holds units of its parts from one of its rebalances to the next', 
     expected.push(expected[m]! * ((0.6 * levels[t]!) / levels[m]! + (0.4 * other[t]!) / other[m]!));
     if (ends.includes(days[t]!)) m = t;
   }
-  near(run(market, blend, { documents }).index.book.value, expected);
+  expectClose(run(market, blend, { documents }).index.book.value, expected);
 });
 
 test('a blend holds every part in one return: that of the first, or the one that it names', () => {
@@ -246,10 +249,10 @@ test('a blend holds every part in one return: that of the first, or the one that
       ...(variant ? { variant } : {}),
     });
     const result = run(paying, blend, { documents });
-    near(result.index.book.value, blended(own));
+    expectClose(result.index.book.value, blended(own));
     expect(result.index.compositions.treatment.dividends).toBe(own);
-    near(result.variants.total!.level, blended('total'));
-    near(result.variants.price!.level, blended('price'));
+    expectClose(result.variants.total!.level, blended('total'));
+    expectClose(result.variants.price!.level, blended('price'));
   }
 });
 
@@ -283,7 +286,7 @@ test('a published example: an index of 100, 90, 108, 86.4 and 103.68 is 110, 88,
  * afterwards.
  */
 test('points are taken by the published formula over 360 days as well', () => {
-  near(
+  expectClose(
     levelOf({ type: 'decrement', points: 1.04, basis: 360 }),
     chained((t, before) => (before * levels[t]!) / levels[t - 1]! - (1.04 * daysAt(t)) / 360),
   );

@@ -31,7 +31,7 @@ const second = (document: IndexDocument): IndexDocument =>
   });
 
 /** Returns undefined if every security has ended; there is nothing to compare then. */
-function tried(market: MarketData, document: IndexDocument, source: IndexDocument): Run | undefined {
+function tryRun(market: MarketData, document: IndexDocument, source: IndexDocument): Run | undefined {
   try {
     return run(market, document, { documents: { X: source, Y: second(source), ...BENEATH } });
   } catch (thrown) {
@@ -53,7 +53,7 @@ test('levels, weights and own parts of every overlay reconcile, by name and by g
   let runs = 0;
   onMarkets((market, source) => {
     for (const [overlay, rest] of [...EVERY_OVERLAY, ...ON_OVERLAYS]) {
-      const result = tried(market, overlayOn(overlay, rest), source);
+      const result = tryRun(market, overlayOn(overlay, rest), source);
       if (result === undefined) continue;
       runs++;
       const columns = columnsOf(result);
@@ -76,12 +76,12 @@ test('what comes later changes no bit of a level or a weight', () => {
   onMarkets((market, source) => {
     for (const [overlay, rest] of [...EVERY_OVERLAY, ...ON_OVERLAYS]) {
       const document = overlayOn(overlay, rest);
-      const whole = tried(market, document, source);
+      const whole = tryRun(market, document, source);
       if (whole === undefined) continue;
       const days = whole.index.days;
       const end = days.length - 4;
       if (end < 3) continue;
-      const cut = tried(cutAfter(market, days[end]!), document, source);
+      const cut = tryRun(cutAfter(market, days[end]!), document, source);
       if (cut === undefined) continue;
       const { book } = cut.index;
       expect([...book.value]).toEqual([...whole.index.book.value.subarray(0, book.length)]);
@@ -119,7 +119,7 @@ function listNamedWeights({ index: { book } }: Run, at: number): Map<string, num
 }
 
 /** Largest relative distance of two series. */
-function apart(a: Float64Array, b: Float64Array): number {
+function measureDistance(a: Float64Array, b: Float64Array): number {
   expect(a.length).toBe(b.length);
   return a.reduce((most, value, t) => Math.max(most, Math.abs(value / b[t]! - 1)), 0);
 }
@@ -128,8 +128,8 @@ test('an overlay that does nothing is the index, and one that hedges nothing is 
   onMarkets((market, source) => {
     const rates = { domestic: 'DOMESTIC', foreign: 'FOREIGN' };
     const levelsOf = (overlay: Readonly<Record<string, unknown>>, rest = {}) =>
-      tried(market, overlayOn(overlay, rest), source)?.index.book.value;
-    const index = tried(market, source, source)?.index.book.value;
+      tryRun(market, overlayOn(overlay, rest), source)?.index.book.value;
+    const index = tryRun(market, source, source)?.index.book.value;
     if (index === undefined) return;
     for (const plain of [
       { type: 'leverage', factor: 1, financing: 'DOMESTIC', spread_bps: 100 },
@@ -141,12 +141,12 @@ test('an overlay that does nothing is the index, and one that hedges nothing is 
     ]) {
       const level = levelsOf(plain);
       if (plain.type === 'risk_control') expect(level!.length).toBe(index.length);
-      else expect(apart(level!, index)).toBeLessThan(1e-12);
+      else expect(measureDistance(level!, index)).toBeLessThan(1e-12);
     }
     const converted = levelsOf({ type: 'currency', to: 'GBP' }, { currency: 'GBP' })!;
     for (const adjust of ['monthly', 'daily']) {
       const unhedged = levelsOf({ type: 'currency_hedged', to: 'GBP', ratio: 0, rates, adjust }, { currency: 'GBP' })!;
-      expect(apart(unhedged, converted)).toBeLessThan(1e-12);
+      expect(measureDistance(unhedged, converted)).toBeLessThan(1e-12);
     }
   });
 });

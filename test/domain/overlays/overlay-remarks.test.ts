@@ -35,13 +35,13 @@ const documents: Readonly<Record<string, IndexDocument>> = {
 };
 
 type Spec = Readonly<Record<string, unknown>>;
-const found = (overlay: Spec, rest: object = {}, on?: MarketData) =>
+const listFindings = (overlay: Spec, rest: object = {}, on?: MarketData) =>
   validateIndex(
     { ...overlayOn(overlay, rest), ...rest },
     { calendars: CALENDARS.list(), indexOf: (id) => documents[id], market: on },
   ).findings;
-const told = (overlay: Spec, rest: object = {}, on?: MarketData) =>
-  found(overlay, rest, on).map(({ severity, code, path }) => [severity, code, path]);
+const listRemarks = (overlay: Spec, rest: object = {}, on?: MarketData) =>
+  listFindings(overlay, rest, on).map(({ severity, code, path }) => [severity, code, path]);
 
 const inPounds = { currency: 'GBP' };
 const rates = { domestic: 'DOMESTIC', foreign: 'FOREIGN' };
@@ -49,8 +49,8 @@ const hedge = { type: 'currency_hedged', to: 'GBP', rates };
 const byCurrency = (...currencies: Spec[]): Spec => ({ ...hedge, rates: { domestic: 'DOMESTIC' }, currencies });
 const dollars = { currency: 'USD', rate: 'FOREIGN', ratio: 0.5 };
 const risk = { type: 'risk_control', target: 0.1, half_lives: [3, 8] };
-const parts = (...ids: string[]) => ids.map((index_id) => ({ index_id, weight: 1 / ids.length }));
-const pair = { type: 'blend', parts: parts('X', 'Y'), rebalance: { frequency: 'quarterly' } };
+const listParts = (...ids: string[]) => ids.map((index_id) => ({ index_id, weight: 1 / ids.length }));
+const pair = { type: 'blend', parts: listParts('X', 'Y'), rebalance: { frequency: 'quarterly' } };
 
 /** An overlay with members that have no effect, their paths, and the overlay without them. */
 const IDLE: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
@@ -99,9 +99,9 @@ const IDLE: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
   ],
   [{ type: 'fee', percent: 0 }, ['overlay.percent'], { type: 'leverage', factor: 1 }, {}],
   [
-    { type: 'blend', parts: parts('X'), rebalance: { frequency: 'daily' }, cost_bps: 10 },
+    { type: 'blend', parts: listParts('X'), rebalance: { frequency: 'daily' }, cost_bps: 10 },
     ['overlay.cost_bps', 'overlay.rebalance'],
-    { type: 'blend', parts: parts('X') },
+    { type: 'blend', parts: listParts('X') },
     {},
   ],
   [
@@ -123,37 +123,39 @@ const levelOf = (overlay: Spec, rest = {}, on = market): Float64Array =>
 
 describe('a member without effect among the others', () => {
   test.each(IDLE)('%o: it is reported, and the levels are those without it', (overlay, paths, without, rest) => {
-    expect(told(overlay, rest)).toEqual(paths.map((path) => ['warning', 'NO_EFFECT', path]));
+    expect(listRemarks(overlay, rest)).toEqual(paths.map((path) => ['warning', 'NO_EFFECT', path]));
     expect([...levelOf(overlay, rest)]).toEqual([...levelOf(without, rest)]);
   });
 
   test('is reported with its value and reason, and not with its default', () => {
-    const [spread] = found({ ...risk, max_leverage: 1, spread_bps: 40 });
+    const [spread] = listFindings({ ...risk, max_leverage: 1, spread_bps: 40 });
     expect(spread).toMatchObject({
       message: 'overlay.spread_bps is 40 and has no effect: max_leverage is 1, so nothing is borrowed.',
       value: 40,
     });
-    const [target] = found({ ...risk, max_leverage: 0.05 });
+    const [target] = listFindings({ ...risk, max_leverage: 0.05 });
     expect(target?.message).toContain('max_leverage is 0.05, which is the exposure for every volatility below 200%');
     const stored = [
       { type: 'decrement', points: 4, percent: null, basis: 365, method: 'geometric' },
       { type: 'leverage', factor: 1.5, financing: null, spread_bps: 0, basis: 360 },
       { ...risk, sessions: null, max_leverage: 1, cash: null, basis: 360 },
     ];
-    for (const overlay of stored) expect(told(overlay)).toEqual([]);
-    expect(told(pair, { rebalance: { frequency: 'quarterly' } })).toEqual([]);
+    for (const overlay of stored) expect(listRemarks(overlay)).toEqual([]);
+    expect(listRemarks(pair, { rebalance: { frequency: 'quarterly' } })).toEqual([]);
   });
 
   test('is the conversion into the currency beneath, and the cadence of an overlay that has none', () => {
-    expect(told({ type: 'currency', to: 'USD' })).toEqual([['warning', 'NO_EFFECT', 'overlay.to']]);
+    expect(listRemarks({ type: 'currency', to: 'USD' })).toEqual([['warning', 'NO_EFFECT', 'overlay.to']]);
     for (const overlay of [{ type: 'fee', percent: 1 }, pair])
-      expect(told(overlay, { rebalance: { frequency: 'daily' } })).toEqual([['warning', 'NO_EFFECT', 'rebalance']]);
+      expect(listRemarks(overlay, { rebalance: { frequency: 'daily' } })).toEqual([
+        ['warning', 'NO_EFFECT', 'rebalance'],
+      ]);
   });
 
-  test('is the hedge of a currency in which no name is quoted', () => {
+  test('is the hedge of a currency in which no security is quoted', () => {
     const yen = { ...market, series: new Map([...market.series!, ['JPYUSD', { ...euros, identifier: 'JPYUSD' }]]) };
     const overlay = byCurrency(dollars, { currency: 'JPY', rate: 'FOREIGN' });
-    expect(told(overlay, inPounds, yen)).toEqual([
+    expect(listRemarks(overlay, inPounds, yen)).toEqual([
       ['warning', 'FX_CROSSED', 'currency'],
       ['warning', 'NO_EFFECT', 'overlay.currencies[1]'],
     ]);
@@ -164,7 +166,7 @@ describe('a member without effect among the others', () => {
 test('a currency is hedged once, and never into itself: each one that is too much is named', () => {
   const pence = { currency: 'GBX', rate: 'FOREIGN' };
   const errors = (overlay: Spec, rest: object = inPounds) =>
-    found(overlay, rest).map(({ path, message }) => [path, message]);
+    listFindings(overlay, rest).map(({ path, message }) => [path, message]);
   expect(errors(byCurrency(dollars, pence, dollars))).toEqual([
     [
       'overlay.currencies[1].currency',
@@ -181,22 +183,22 @@ test('a currency is hedged once, and never into itself: each one that is too muc
 });
 
 test('a blend without a schedule is reported with its default, one part needs none', () => {
-  const sent = (...ids: string[]): Spec => ({ type: 'blend', parts: parts(...ids) });
-  const [taken] = found(pair, { overlay: sent('X', 'Y') });
+  const blendIndices = (...ids: string[]): Spec => ({ type: 'blend', parts: listParts(...ids) });
+  const [taken] = listFindings(pair, { overlay: blendIndices('X', 'Y') });
   expect(taken).toMatchObject({ severity: 'info', code: 'DEFAULT_TAKEN', path: 'overlay.rebalance' });
   expect(taken?.value).toEqual({ frequency: 'quarterly', anchor: 'last_session' });
-  expect(told(pair, { overlay: sent('X') })).toEqual([]);
+  expect(listRemarks(pair, { overlay: blendIndices('X') })).toEqual([]);
 });
 
 test('the parts of a blend are of one currency: one in another is named with both', () => {
-  const mixed = { ...pair, parts: parts('X', 'Y', 'E') };
+  const mixed = { ...pair, parts: listParts('X', 'Y', 'E') };
   for (const rest of [{}, { currency: 'EUR' }]) {
-    const errors = found(mixed, rest).map(({ code, path, value }) => [code, path, value]);
+    const errors = listFindings(mixed, rest).map(({ code, path, value }) => [code, path, value]);
     expect(errors).toEqual([['CURRENCIES_DIFFER', 'overlay.parts[2].index_id', 'E']]);
   }
-  const [differs] = found(mixed);
+  const [differs] = listFindings(mixed);
   expect(differs?.message).toMatch(/^The parts of a blend must have one currency: E is in EUR, X in USD\./);
-  expect(told({ ...pair, parts: parts('X', 'Y') }, { currency: 'EUR' })).toEqual([
+  expect(listRemarks({ ...pair, parts: listParts('X', 'Y') }, { currency: 'EUR' })).toEqual([
     ['error', 'NOT_IN_CHOICES', 'currency'],
     ['error', 'NOT_IN_CHOICES', 'currency'],
   ]);
@@ -208,20 +210,22 @@ test('the sum of the weights of a blend is reported without rounding noise', () 
     parts: weights.map((weight, k) => ({ index_id: ['X', 'Y'][k], weight })),
   });
   expect(0.3 + 0.6).not.toBe(0.9);
-  expect(found(weighed(0.3, 0.6))[0]).toMatchObject({
+  expect(listFindings(weighed(0.3, 0.6))[0]).toMatchObject({
     message: 'The weights sum to 0.9, but must sum to 1.',
     value: 0.9,
   });
 });
 
 test('more points a year than the base value cause a warning', () => {
-  expect(told({ type: 'decrement', points: 100 })).toEqual([['warning', 'OUT_OF_RANGE', 'overlay.points']]);
-  expect(told({ type: 'decrement', points: 100 }, { base_value: 101 })).toEqual([]);
+  expect(listRemarks({ type: 'decrement', points: 100 })).toEqual([['warning', 'OUT_OF_RANGE', 'overlay.points']]);
+  expect(listRemarks({ type: 'decrement', points: 100 }, { base_value: 101 })).toEqual([]);
 });
 
 test('an exchange rate in place of a rate of interest causes a warning because of its name', () => {
   const doubted = (financing: string) =>
-    told({ type: 'leverage', factor: 2, financing }, {}, market).filter(([, code]) => code === 'VALUE_TYPE_MISMATCH');
+    listRemarks({ type: 'leverage', factor: 2, financing }, {}, market).filter(
+      ([, code]) => code === 'VALUE_TYPE_MISMATCH',
+    );
   expect(doubted('GBPUSD')).toEqual([['warning', 'VALUE_TYPE_MISMATCH', 'overlay.financing']]);
   expect(doubted('DOMESTIC')).toEqual([]);
 });
@@ -248,12 +252,12 @@ describe('a rate that begins too late', () => {
         market: on,
         calendars: CALENDARS,
       });
-      const runs = () => levelOf(overlay, rest, on);
-      if (on.series!.get(id)!.days[0]! <= market.dates[0]!) expect(runs()).toHaveLength(dates.length);
-      else expect(runs).toThrow(Refusal);
+      const createRuns = () => levelOf(overlay, rest, on);
+      if (on.series!.get(id)!.days[0]! <= market.dates[0]!) expect(createRuns()).toHaveLength(dates.length);
+      else expect(createRuns).toThrow(Refusal);
       const isRefused = on.series!.get(id)!.days[0]! > market.dates[0]!;
       expect(findings.map((finding) => finding.path)).toEqual(isRefused ? [path] : []);
-      expect(told(overlay, rest, on)).toEqual(isRefused ? [['warning', 'OUT_OF_RANGE', path]] : []);
+      expect(listRemarks(overlay, rest, on)).toEqual(isRefused ? [['warning', 'OUT_OF_RANGE', path]] : []);
     }
   });
 
@@ -286,7 +290,7 @@ describe('a rule that is watched', () => {
 });
 
 test('an overlay that starts before its underlying index is reported when it begins', () => {
-  const [early] = found({ type: 'fee', percent: 1 }, { base_date: '2000-01-03' });
+  const [early] = listFindings({ type: 'fee', percent: 1 }, { base_date: '2000-01-03' });
   expect(early).toMatchObject({ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', value: '2000-01-03' });
   expect(early!.message).toContain(`underlying index X begins on ${documents['X']!.base_date}`);
 });
@@ -314,20 +318,22 @@ test('a rate declared in the other currency is reported at its field, and refuse
   const differs = (path: string) => ['warning', 'CURRENCIES_DIFFER', `overlay.${path}`];
   const both = [differs('rates.domestic'), differs('rates.foreign')];
   const document = IndexDocument.parse({ ...overlayOn(hedge, inPounds), ...inPounds });
-  const refused = (on: MarketData) =>
+  const listErrors = (on: MarketData) =>
     checkOnMarket(document, on, { severity: 'error', indexOf: (id) => documents[id] }).map(({ path }) => path);
   // The index beneath is in dollars, the overlay in pounds.
-  expect(told(hedge, inPounds, saying('USD', 'GBP'))).toEqual(both);
-  expect(refused(saying('USD', 'GBP'))).toEqual(['overlay.rates.domestic', 'overlay.rates.foreign']);
-  expect(told(hedge, inPounds, saying('GBX', 'USD'))).toEqual([]);
-  expect(told(hedge, inPounds, saying(null, 'EUR'))).toEqual([differs('rates.foreign')]);
-  expect(refused(saying(null, 'EUR'))).toEqual([]);
+  expect(listRemarks(hedge, inPounds, saying('USD', 'GBP'))).toEqual(both);
+  expect(listErrors(saying('USD', 'GBP'))).toEqual(['overlay.rates.domestic', 'overlay.rates.foreign']);
+  expect(listRemarks(hedge, inPounds, saying('GBX', 'USD'))).toEqual([]);
+  expect(listRemarks(hedge, inPounds, saying(null, 'EUR'))).toEqual([differs('rates.foreign')]);
+  expect(listErrors(saying(null, 'EUR'))).toEqual([]);
   const inEuros = saying('EUR', null);
-  expect(told({ type: 'leverage', factor: 2, financing: 'DOMESTIC' }, {}, inEuros)).toEqual([differs('financing')]);
-  expect(told({ ...risk, cash: 'DOMESTIC' }, {}, inEuros)).toEqual([differs('cash')]);
-  expect(told({ type: 'excess_return', cash: 'FOREIGN' }, {}, inEuros)).toEqual([]);
-  expect(told(byCurrency(dollars), inPounds, saying('GBP', 'GBP'))).toEqual([differs('currencies[0].rate')]);
-  const [swapped] = found(hedge, inPounds, saying('USD', 'GBP'));
+  expect(listRemarks({ type: 'leverage', factor: 2, financing: 'DOMESTIC' }, {}, inEuros)).toEqual([
+    differs('financing'),
+  ]);
+  expect(listRemarks({ ...risk, cash: 'DOMESTIC' }, {}, inEuros)).toEqual([differs('cash')]);
+  expect(listRemarks({ type: 'excess_return', cash: 'FOREIGN' }, {}, inEuros)).toEqual([]);
+  expect(listRemarks(byCurrency(dollars), inPounds, saying('GBP', 'GBP'))).toEqual([differs('currencies[0].rate')]);
+  const [swapped] = listFindings(hedge, inPounds, saying('USD', 'GBP'));
   expect(swapped!.message).toBe(
     'overlay.rates.domestic must be the rate of GBP, but the series DOMESTIC is in USD, which has a separate field. Are the rates swapped?',
   );

@@ -9,7 +9,7 @@ import { columnsOf, overlayOn, addRates } from './overlay-case.js';
 /** Days on which at least one of two exchanges is open: MAIN is closed on 15 January, OTHER on the 22nd and 23rd. */
 const dates = ['10', '11', '12', '15', '16', '17', '18', '19', '22', '23', '24', '25'].map((day) => `2024-01-${day}`);
 const CLOSED = { MAIN: ['2024-01-15'], OTHER: ['2024-01-22', '2024-01-23'] };
-const days = (calendar: keyof typeof CLOSED): string[] => dates.filter((date) => !CLOSED[calendar].includes(date));
+const listDays = (calendar: keyof typeof CLOSED): string[] => dates.filter((date) => !CLOSED[calendar].includes(date));
 const prices = {
   A: [100, 103, 101, null, 107, 104, 109, 111, 105, 113, 118, 116],
   B: [50, 49, 52, null, 51, 54, 53, 50, 55, 57, 52, 56],
@@ -29,12 +29,12 @@ const documents = { X: beneath };
 /** Returns of each security over the sessions of MAIN, by date. */
 const returnOf = (name: keyof typeof prices, date: string): number => {
   const at = (of: string) => prices[name][dates.indexOf(of)]!;
-  const sessions = days('MAIN');
+  const sessions = listDays('MAIN');
   return at(date) / at(sessions[sessions.indexOf(date) - 1]!) - 1;
 };
 /** Both securities have a weight of one half after every close. */
 const levelOn = (date: string): number =>
-  days('MAIN')
+  listDays('MAIN')
     .filter((session) => session > dates[0]! && session <= date)
     .reduce((level, session) => level * (1 + (returnOf('A', session) + returnOf('B', session)) / 2), 100);
 
@@ -44,10 +44,10 @@ test('on sessions that only it has, an overlay has the last known underlying lev
     { calendar: 'OTHER', base_date: dates[0], currency: 'GBP' },
   );
   const { book, days: sessions } = run(market, document, { documents }).index;
-  expect(Array.from(sessions, formatDay)).toEqual(days('OTHER'));
+  expect(Array.from(sessions, formatDay)).toEqual(listDays('OTHER'));
   const { days: known, closes } = market.series!.get('GBPUSD')!;
   const dollars = (date: string): number => closes[known.findLastIndex((day) => day <= parseValidDay(date))]!;
-  days('OTHER').forEach((date, t) => {
+  listDays('OTHER').forEach((date, t) => {
     const expected = (levelOn(date) * dollars(dates[0]!)) / dollars(date);
     expect(book.value[t]! / expected).toBeCloseTo(1, 12);
   });
@@ -57,7 +57,7 @@ test('names contribute what they earned on the sessions that an overlay lacks, w
   const document = overlayOn({ type: 'leverage', factor: 2 }, { calendar: 'OTHER', base_date: dates[0] });
   const result = run(market, document, { documents });
   const { book } = result.index;
-  const at = days('OTHER').indexOf('2024-01-24');
+  const at = listDays('OTHER').indexOf('2024-01-24');
   expect(book.value[at]! / book.value[at - 1]! - 1).toBeCloseTo(
     2 * (levelOn('2024-01-24') / levelOn('2024-01-19') - 1),
     12,
@@ -99,7 +99,7 @@ test('a blend of indices on two calendars values each at its last known level', 
     });
     return priced.at(-1)!;
   };
-  days('MAIN').forEach((date, t) => {
+  listDays('MAIN').forEach((date, t) => {
     expect(book.value[t]! / (levelOn(date) / 2 + lastOf(date) / 2)).toBeCloseTo(1, 12);
   });
 });

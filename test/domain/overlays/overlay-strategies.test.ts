@@ -40,19 +40,19 @@ test('a strategy holds a fraction in an overlay and the rest in cash, restored a
       return value;
     });
   };
-  const near = (actual: Float64Array, expected: readonly number[]): void =>
+  const expectClose = (actual: Float64Array, expected: readonly number[]): void =>
     actual.forEach((value, t) => expect(value / expected[t]!).toBeCloseTo(1, 12));
   const restored = strategyOn({});
-  near(
+  expectClose(
     restored.portfolio.value,
     accountOf((t) => t === 3 || t === 8),
   );
-  near(
+  expectClose(
     strategyOn({ drift_tolerance: 0.2 }).portfolio.value,
     accountOf(() => false),
   );
   const whole = strategyOn({ exposure: 1 });
-  near(
+  expectClose(
     whole.portfolio.value,
     Array.from(whole.index.book.value, (level) => 10 * level),
   );

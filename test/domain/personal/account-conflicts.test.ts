@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { lotOf, smallBatch, solved } from './small-batch.js';
+import { lotOf, smallBatch, requireResult } from './small-batch.js';
 
 const common = smallBatch([1 / 3, 1 / 3, 1 / 3]);
 /** 60 % in one security with a gain of half its price. */
@@ -54,7 +54,7 @@ describe('the conflict of an account without permitted trades', () => {
       amounts: { tracking_error_limit: (VOLATILITY / 30) * Math.sqrt(3) - 0.001, whole_shares: null },
     },
   ])('is $rules', ({ batch, account, amounts }) => {
-    const result = solved(batch, account);
+    const result = requireResult(batch, account);
     expect(result.status).toBe('infeasible');
     expect(result.conflicts.toSorted()).toEqual(Object.keys(amounts).toSorted());
     for (const [rule, amount] of Object.entries(amounts)) {
@@ -77,7 +77,7 @@ describe('the conflict of an account without permitted trades', () => {
       tracking_error_limit: 0.01,
       tax: { budget: 0 },
     };
-    const result = solved(batch, account);
+    const result = requireResult(batch, account);
     const { conflict_amounts: amounts, conflict_exclusions: staying } = result;
     expect(result.status).toBe('infeasible');
     expect(result.trades).toEqual([]);
@@ -89,6 +89,6 @@ describe('the conflict of an account without permitted trades', () => {
       ...(exclusions === undefined ? [] : [{ exclusions: [] }]),
     ];
     expect(changes.length).toBeGreaterThan(0);
-    for (const change of changes) expect(solved(batch, { ...account, ...change }).status).not.toBe('infeasible');
+    for (const change of changes) expect(requireResult(batch, { ...account, ...change }).status).not.toBe('infeasible');
   });
 });

@@ -122,8 +122,8 @@ describe('a table of accounts', () => {
       ['UNKNOWN_FIELD', 'line 1, column 6: unknown column short_rate. Did you mean tax.short_rate?'],
       ['UNKNOWN_FIELD', 'line 1, column 7: unknown column exclusion. Did you mean exclusions?'],
     ]);
-    const row = (id: string) => `${id},A,1,1,2023-05-01`;
-    const [apart] = await refusalOf([HEAD, row('C1'), row('C2'), row('C1')].join('\n'));
+    const formatRow = (id: string) => `${id},A,1,1,2023-05-01`;
+    const [apart] = await refusalOf([HEAD, formatRow('C1'), formatRow('C2'), formatRow('C1')].join('\n'));
     expect(apart!.message).toContain('line 4: rows of the account C1');
   });
 

@@ -10,7 +10,7 @@ const lot = (identifier: string, shares: number, cost: number): HeldLot => ({
   cost,
   acquired: ACQUIRED,
 });
-const action = (
+const createAction = (
   type: CorporateAction['type'],
   identifier: string,
   more: Partial<CorporateAction>,
@@ -26,7 +26,7 @@ const action = (
   subscriptionPrice: null,
   ...more,
 });
-const after = (
+const applyAction = (
   lots: readonly HeldLot[],
   own: CorporateAction,
   prices: Record<string, number> = {},
@@ -35,32 +35,39 @@ const after = (
 
 describe('lots through corporate actions', () => {
   test('a split of 7 for 1 (Apple, June 2014) spreads the basis over the new shares', () => {
-    const { lots, cash } = after([lot('AAPL', 100, 450)], action('SPLIT', 'AAPL', { value: 7 }));
+    const { lots, cash } = applyAction([lot('AAPL', 100, 450)], createAction('SPLIT', 'AAPL', { value: 7 }));
     expect(lots).toEqual([{ identifier: 'AAPL', shares: 700, cost: 450 / 7, acquired: ACQUIRED }]);
     expect(cash).toBe(0);
-    expect(after([lot('AAPL', 100, 450)], action('SPLIT', 'AAPL', { value: 7 }), {}, 'splits').lots[0]!.shares).toBe(
-      100,
-    );
+    expect(
+      applyAction([lot('AAPL', 100, 450)], createAction('SPLIT', 'AAPL', { value: 7 }), {}, 'splits').lots[0]!.shares,
+    ).toBe(100);
   });
 
   test('a cash dividend is income and leaves the basis', () => {
-    const { lots, dividends, gains } = after([lot('KO', 200, 40)], action('DIVIDEND', 'KO', { value: 0.28 }));
+    const { lots, dividends, gains } = applyAction(
+      [lot('KO', 200, 40)],
+      createAction('DIVIDEND', 'KO', { value: 0.28 }),
+    );
     expect(dividends).toBeCloseTo(56, 12);
     expect([lots[0]!.cost, gains]).toEqual([40, []]);
   });
 
   test('a stock dividend of 5 % spreads the basis', () => {
-    const { lots } = after([lot('T', 100, 21)], action('STOCK_DIVIDEND', 'T', { value: 1.05 }));
+    const { lots } = applyAction([lot('T', 100, 21)], createAction('STOCK_DIVIDEND', 'T', { value: 1.05 }));
     expect(lots[0]!.shares).toBeCloseTo(105, 12);
     expect(lots[0]!.cost).toBeCloseTo(20, 12);
   });
 
   test('a spin-off allocates the basis by the values of both (Abbott and AbbVie, January 2013)', () => {
     // Closes of 2 January 2013: 32.05 and 35.12, one share for each: 47.72 % and 52.28 % of the basis.
-    const { lots, gains } = after([lot('ABT', 100, 50)], action('SPIN_OFF', 'ABT', { value: 1, related: 'ABBV' }), {
-      ABT: 32.05,
-      ABBV: 35.12,
-    });
+    const { lots, gains } = applyAction(
+      [lot('ABT', 100, 50)],
+      createAction('SPIN_OFF', 'ABT', { value: 1, related: 'ABBV' }),
+      {
+        ABT: 32.05,
+        ABBV: 35.12,
+      },
+    );
     expect(lots.map(({ identifier, shares, acquired }) => [identifier, shares, acquired])).toEqual([
       ['ABT', 100, ACQUIRED],
       ['ABBV', 100, ACQUIRED],
@@ -71,7 +78,7 @@ describe('lots through corporate actions', () => {
   });
 
   test('a spin-off of a third of a share keeps the basis of the whole', () => {
-    const { lots } = after([lot('A', 90, 60)], action('SPIN_OFF', 'A', { value: 1 / 3, related: 'B' }), {
+    const { lots } = applyAction([lot('A', 90, 60)], createAction('SPIN_OFF', 'A', { value: 1 / 3, related: 'B' }), {
       A: 40,
       B: 60,
     });
@@ -81,9 +88,9 @@ describe('lots through corporate actions', () => {
   });
 
   test('a merger for shares carries the basis over', () => {
-    const { lots, cash, gains } = after(
+    const { lots, cash, gains } = applyAction(
       [lot('XTO', 1000, 30)],
-      action('MERGER', 'XTO', { value: 0.7098, related: 'XOM' }),
+      createAction('MERGER', 'XTO', { value: 0.7098, related: 'XOM' }),
       { XOM: 60 },
     );
     expect(lots[0]!.shares).toBeCloseTo(709.8, 9);
@@ -93,42 +100,45 @@ describe('lots through corporate actions', () => {
 
   test('a merger for shares and cash realises gains up to the cash, and no loss', () => {
     // Wyeth and Pfizer, 2009: 33.00 in cash and 0.985 shares.
-    const terms = action('MERGER', 'WYE', { value: 0.985, cash: 33, related: 'PFE' });
+    const terms = createAction('MERGER', 'WYE', { value: 0.985, cash: 33, related: 'PFE' });
     const prices = { PFE: 17.66 };
     const worth = 0.985 * 17.66 + 33; // 50.3951
-    const small = after([lot('WYE', 100, 45)], terms, prices);
+    const small = applyAction([lot('WYE', 100, 45)], terms, prices);
     expect(small.cash).toBe(3300);
     expect(small.gains).toEqual([{ amount: expect.closeTo(100 * (worth - 45), 9), acquired: ACQUIRED }]);
     expect(small.lots[0]!.cost * 0.985).toBeCloseTo(45 - 33 + (worth - 45), 9); // The value of the shares.
-    const large = after([lot('WYE', 100, 10)], terms, prices);
+    const large = applyAction([lot('WYE', 100, 10)], terms, prices);
     expect(large.gains[0]!.amount).toBeCloseTo(3300, 9);
     expect(large.lots[0]!.cost * 0.985).toBeCloseTo(10, 9);
-    const loss = after([lot('WYE', 100, 60)], terms, prices);
+    const loss = applyAction([lot('WYE', 100, 60)], terms, prices);
     expect(loss.gains).toEqual([]);
     expect(loss.lots[0]!.cost * 0.985).toBeCloseTo(27, 9);
   });
 
   test('an acquisition for cash sells every lot', () => {
-    const { lots, cash, gains } = after([lot('A', 10, 4), lot('B', 1, 1)], action('ACQUISITION', 'A', { value: 9 }));
+    const { lots, cash, gains } = applyAction(
+      [lot('A', 10, 4), lot('B', 1, 1)],
+      createAction('ACQUISITION', 'A', { value: 9 }),
+    );
     expect(lots).toEqual([lot('B', 1, 1)]);
     expect([cash, gains]).toEqual([90, [{ amount: 50, acquired: ACQUIRED }]]);
   });
 
   test('a worthless delisting is a loss of the basis', () => {
-    expect(after([lot('A', 10, 4)], action('DELISTING', 'A', { value: 0 })).gains[0]!.amount).toBe(-40);
+    expect(applyAction([lot('A', 10, 4)], createAction('DELISTING', 'A', { value: 0 })).gains[0]!.amount).toBe(-40);
   });
 
   test('a return of capital reduces the basis, and is a gain below zero', () => {
-    const { lots, cash, gains } = after(
+    const { lots, cash, gains } = applyAction(
       [lot('A', 10, 4), lot('A', 10, 1)],
-      action('RETURN_OF_CAPITAL', 'A', { value: 3 }),
+      createAction('RETURN_OF_CAPITAL', 'A', { value: 3 }),
     );
     expect(lots.map(({ cost }) => cost)).toEqual([1, 0]);
     expect([cash, gains]).toEqual([60, [{ amount: 20, acquired: ACQUIRED }]]);
   });
 
   test('a change of the ticker renames the lot', () => {
-    expect(after([lot('FB', 3, 2)], action('TICKER_CHANGE', 'FB', { related: 'META' })).lots).toEqual([
+    expect(applyAction([lot('FB', 3, 2)], createAction('TICKER_CHANGE', 'FB', { related: 'META' })).lots).toEqual([
       lot('META', 3, 2),
     ]);
   });

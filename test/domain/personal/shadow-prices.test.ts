@@ -1,15 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { lotOf, smallBatch, solved } from './small-batch.js';
+import { lotOf, smallBatch, requireResult } from './small-batch.js';
 
 const common = smallBatch([1 / 3, 1 / 3, 1 / 3]);
 /** 60 % in one security with a gain of half its price: a lower tracking error requires taxable sales. */
 const held = { cash: 40_000, lots: [lotOf('A', 600, 50)] };
-const spent = ({ tax, costs }: ReturnType<typeof solved>): number => tax + costs;
-const costOf = ({ certificate, value }: ReturnType<typeof solved>): number => certificate.objective * value;
+const spent = ({ tax, costs }: ReturnType<typeof requireResult>): number => tax + costs;
+const costOf = ({ certificate, value }: ReturnType<typeof requireResult>): number => certificate.objective * value;
 
 describe('prices in money', () => {
   test.each([0.005, 0.01, 0.02])('one more basis point of a limit of %f saves hardly less than is said', (limit) => {
-    const [near, far] = [limit, limit + 1e-4].map((own) => solved(common, { ...held, tracking_error_limit: own }));
+    const [near, far] = [limit, limit + 1e-4].map((own) =>
+      requireResult(common, { ...held, tracking_error_limit: own }),
+    );
     expect(near!.tracking_error).toBeCloseTo(limit, 6);
     const saved = spent(near!) - spent(far!);
     expect(saved).toBeGreaterThan(1);
@@ -23,13 +25,17 @@ describe('prices in money', () => {
   test('no saving is stated where the gap is most of it', () => {
     // Three shares of a security in an account of ten: rounding costs more than a basis point.
     const whole = smallBatch([0.5, 0.3, 0.2], { whole_shares: true });
-    const { certificate, one_more_bp_saves: saving } = solved(whole, { ...held, cash: 450, lots: [lotOf('A', 5, 50)] });
+    const { certificate, one_more_bp_saves: saving } = requireResult(whole, {
+      ...held,
+      cash: 450,
+      lots: [lotOf('A', 5, 50)],
+    });
     expect(certificate.gap).toBeGreaterThan(1e-5);
     expect(saving).toBeNull();
   });
 
   test('a larger budget of gains lowers the objective by its shadow price', () => {
-    const [near, far] = [5000, 5010].map((budget) => solved(common, { ...held, tax: { budget } }));
+    const [near, far] = [5000, 5010].map((budget) => requireResult(common, { ...held, tax: { budget } }));
     const lower = costOf(near!) - costOf(far!);
     expect(lower).toBeGreaterThan(0);
     expect(((near!.shadow_prices.rows['tax.budget'] ?? 0) * 10) / near!.value / lower).toBeCloseTo(1, 2);
@@ -38,24 +44,24 @@ describe('prices in money', () => {
   test('an exclusion costs its price for the first unit of weight', () => {
     const batch = smallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_maximum: 1 } });
     const account = { cash: 100_000, exclusions: ['A'] };
-    const without = solved(batch, account);
+    const without = requireResult(batch, account);
     // A thousandth of A is held, and cannot be bought.
     const lots = [lotOf('A', 1, 100)];
     const recent = [{ identifier: 'A', date: '2024-06-18', shares: -1, price: 90 }];
-    const lower = costOf(without) - costOf(solved(batch, { cash: 99_900, lots, recent }));
+    const lower = costOf(without) - costOf(requireResult(batch, { cash: 99_900, lots, recent }));
     expect((without.shadow_prices.exclusions['A']! * 0.001) / lower).toBeCloseTo(1, 2);
     expect(lower).toBeGreaterThan(1);
   });
 
   test('a security that nobody would hold has no price', () => {
-    expect(solved(smallBatch([0, 0.5, 0.5]), { cash: 100_000, exclusions: ['A'] }).shadow_prices.exclusions).toEqual(
-      {},
-    );
+    expect(
+      requireResult(smallBatch([0, 0.5, 0.5]), { cash: 100_000, exclusions: ['A'] }).shadow_prices.exclusions,
+    ).toEqual({});
   });
 
   test('without a minimum trade the objective is lower by its price at most', () => {
     const account = { cash: 2000, lots: [lotOf('A', 326, 100), lotOf('B', 326, 100), lotOf('C', 328, 100)] };
-    const [large, none] = [5000, 0].map((minimum_trade) => solved(common, { ...account, minimum_trade }));
+    const [large, none] = [5000, 0].map((minimum_trade) => requireResult(common, { ...account, minimum_trade }));
     const saved = costOf(large!) - costOf(none!);
     expect(saved).toBeGreaterThan(0);
     expect(large!.shadow_prices.minimum_trade).toBeGreaterThan(saved * (1 - 1e-6));

@@ -36,7 +36,7 @@ export const lotOf = (identifier: string, shares: number, cost: number, term: 'l
 });
 
 /** Returns the result of an account. @throws if it is refused */
-export function solved(common: BatchCommon, account: object): AccountResult {
+export function requireResult(common: BatchCommon, account: object): AccountResult {
   const outcome = solveOutcome(common, { account_id: 'X', ...account }, 'accounts[0]');
   if (outcome.status === 'refused') throw new Error(JSON.stringify(outcome.findings));
   return outcome;

@@ -3,7 +3,7 @@ import { listSecurityLots } from '#domain/personal/account-lots.js';
 import { Account } from '#domain/personal/account-request.js';
 import { isLongTerm, findWashStates } from '#domain/personal/wash-sales.js';
 import { parseValidDay } from '#domain/time/days.js';
-import { AS_OF, lotOf, sharesOf, smallBatch, solved } from './small-batch.js';
+import { AS_OF, lotOf, sharesOf, smallBatch, requireResult } from './small-batch.js';
 
 const asOf = parseValidDay(AS_OF);
 const accountOf = (more: object): Account => Account.parse({ account_id: 'X', ...more });
@@ -121,7 +121,7 @@ describe('an account under the wash sale rule', () => {
     ['a substitute', [{ ...recent[0]!, identifier: 'C' }], [['A', 'C']]],
   ])('deducts the loss of 40 of 50 shares after a purchase of 10 of %s', (_, trades, substitutes) => {
     const patient = smallBatch([0, 0.5, 0.5], { objective: { cash_maximum: 1 } });
-    const result = solved(patient, { cash, lots, recent: trades, substitutes, exclusions: ['A'] });
+    const result = requireResult(patient, { cash, lots, recent: trades, substitutes, exclusions: ['A'] });
     expect(result.long_gain).toBeCloseTo(-40 * 20, 9);
     expect(result.trades.filter(({ side }) => side === 'sell')).toMatchObject([
       { shares: 10, gain: 0, disallowed_loss: 200 },
@@ -133,19 +133,24 @@ describe('an account under the wash sale rule', () => {
     // 50 shares with a loss of 20, held since 2022; 20 shares bought ten days ago at 96, now with a gain of 4. The loss of 20 shares
     // is added to their basis: 120 - 100 + 96 = 116, a loss of 16 with the holding period of both, long-term. 30 shares lose 20.
     const both = [...lots, { ...lotOf('A', 20, 96), acquired: '2024-06-18' }];
-    const result = solved(parent, { cash, lots: both, exclusions: ['A'] });
+    const result = requireResult(parent, { cash, lots: both, exclusions: ['A'] });
     expect([result.long_gain, result.short_gain]).toEqual([expect.closeTo(-20 * 16 - 30 * 20, 9), 0]);
     expect(result.trades.every((trade) => (trade.disallowed_loss ?? 0) === 0)).toBe(true);
     // Of a purchase of 20, only 5 shares are left: the loss of the other 15 is disallowed, as nothing here realises it.
     const few = [...lots, { ...lotOf('A', 5, 96), acquired: '2024-06-18' }];
-    const other = solved(parent, { cash, lots: few, exclusions: ['A'], recent: [{ ...recent[0]!, shares: 20 }] });
+    const other = requireResult(parent, {
+      cash,
+      lots: few,
+      exclusions: ['A'],
+      recent: [{ ...recent[0]!, shares: 20 }],
+    });
     expect([other.long_gain, other.short_gain]).toEqual([expect.closeTo(-5 * 16 - 30 * 20, 9), 0]);
     expect(other.trades.reduce((sum, trade) => sum + (trade.disallowed_loss ?? 0), 0)).toBeCloseTo(15 * 20, 9);
   });
 
   test('realises the loss of a lot that was bought in the window itself', () => {
     const fresh = [{ ...lotOf('A', 50, 120), acquired: '2024-06-18' }];
-    expect(solved(parent, { cash, lots: fresh, exclusions: ['A'] }).short_gain).toBeCloseTo(-1000, 9);
+    expect(requireResult(parent, { cash, lots: fresh, exclusions: ['A'] }).short_gain).toBeCloseTo(-1000, 9);
   });
 
   test('adds the holding periods of a lot and of its replacement', () => {
@@ -154,16 +159,16 @@ describe('an account under the wash sale rule', () => {
       { ...lotOf('A', 10, 120), acquired: '2023-07-04' },
       { ...lotOf('A', 10, 100), acquired: '2024-06-18' },
     ];
-    const result = solved(parent, { cash, lots: both, exclusions: ['A'] });
+    const result = requireResult(parent, { cash, lots: both, exclusions: ['A'] });
     expect([result.long_gain, result.short_gain]).toEqual([expect.closeTo(-200, 9), 0]);
   });
 
   test('deducts the loss of all shares without a purchase', () => {
-    expect(solved(parent, { cash, lots, exclusions: ['A'] }).long_gain).toBeCloseTo(-1000, 9);
+    expect(requireResult(parent, { cash, lots, exclusions: ['A'] }).long_gain).toBeCloseTo(-1000, 9);
   });
 
   test('keeps the lots where losses are forbidden, and reports them', () => {
-    const result = solved(parent, { cash, lots, recent, tax: { wash_sales: 'forbid' } });
+    const result = requireResult(parent, { cash, lots, recent, tax: { wash_sales: 'forbid' } });
     expect(sharesOf(result, 'sell', 'A')).toBe(0);
     expect(result.avoided_wash_sales).toEqual([{ identifier: 'A', prevented: 'sale', shares: 50, until: null }]);
     expect(result.weights['A']).toBeCloseTo(0.5, 12);
@@ -171,14 +176,19 @@ describe('an account under the wash sale rule', () => {
 
   test('does not buy what it sold at a loss, nor substitutes, until the window ends', () => {
     const trade = { identifier: 'B', date: '2024-06-18', shares: -5, price: 90, cost: 95 };
-    const result = solved(smallBatch([0.5, 0.25, 0.25]), { cash, lots, recent: [trade], substitutes: [['B', 'C']] });
+    const result = requireResult(smallBatch([0.5, 0.25, 0.25]), {
+      cash,
+      lots,
+      recent: [trade],
+      substitutes: [['B', 'C']],
+    });
     expect([sharesOf(result, 'buy', 'B'), sharesOf(result, 'buy', 'C')]).toEqual([0, 0]);
     const until = '2024-07-18';
     expect(result.avoided_wash_sales).toEqual([
       { identifier: 'B', prevented: 'purchase', shares: null, until },
       { identifier: 'C', prevented: 'purchase', shares: null, until },
     ]);
-    const later = solved(smallBatch([0.5, 0.25, 0.25]), { cash, lots, recent: [{ ...trade, cost: 80 }] });
+    const later = requireResult(smallBatch([0.5, 0.25, 0.25]), { cash, lots, recent: [{ ...trade, cost: 80 }] });
     expect(sharesOf(later, 'buy', 'B')).toBeGreaterThan(20);
   });
 
@@ -186,13 +196,13 @@ describe('an account under the wash sale rule', () => {
     ['by choice', []],
     ['as it is excluded', ['A']],
   ])('does not buy a substitute of a security that it sells at a loss %s', (_, exclusions) => {
-    const free = solved(parent, { cash, lots, exclusions });
+    const free = requireResult(parent, { cash, lots, exclusions });
     expect([sharesOf(free, 'sell', 'A'), sharesOf(free, 'buy', 'B')]).toEqual([
       expect.closeTo(50, 4),
       expect.closeTo(50, 0),
     ]);
     const relaxed = smallBatch([0, 0.5, 0.5], { objective: { cash_maximum: 1 } });
-    const result = solved(relaxed, { cash, lots, exclusions, substitutes: [['A', 'B']] });
+    const result = requireResult(relaxed, { cash, lots, exclusions, substitutes: [['A', 'B']] });
     expect(sharesOf(result, 'sell', 'A')).toBeCloseTo(50, 2);
     expect(sharesOf(result, 'buy', 'B')).toBe(0);
     expect(result.avoided_wash_sales).toMatchObject([{ identifier: 'B', prevented: 'purchase', until: '2024-07-28' }]);

@@ -70,7 +70,7 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
   expect(() => placeHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(refusedAt('lot_sizes.a'));
 });
 
-test('a name is held once by an account, and may be by each', () => {
+test('a security is held once by an account, and may be by each', () => {
   const twice = ['A', 'B', 'A'].map((identifier) => ({ identifier, shares: 1 }));
   const { error } = RebalancePackRequest.safeParse({ accounts: [{ name: 'F', holdings: twice }] });
   expect(error!.issues).toMatchObject([{ path: ['accounts', 0, 'holdings', 2, 'identifier'] }]);

@@ -36,7 +36,7 @@ function createFilledByHand(names: readonly PackName[], held: Float64Array, cash
   const net = netByHand(names, held, value);
   const first = names.map(({ weight, price, lot }) => roundHalfEven((weight * net) / (price * lot)) * lot);
   const after = [...first];
-  const left = () =>
+  const sumCash = () =>
     names.reduce((sum, name, i) => {
       const traded = after[i]! - held[i]!;
       return sum - traded * name.price - costByHand(name, traded);
@@ -47,10 +47,10 @@ function createFilledByHand(names: readonly PackName[], held: Float64Array, cash
     if (least >= 0) after[least] = Math.max(held[least]!, after[least]! - names[least]!.lot);
     return least >= 0;
   };
-  const purchases = () => names.flatMap((_, i) => (after[i]! > held[i]! ? [i] : []));
-  const above = () => purchases().filter((i) => after[i]! > (names[i]!.weight * net) / names[i]!.price);
-  while (left() < 0 && lower(above().filter((i) => after[i] === first[i])));
-  while (left() < 0 && lower(purchases()));
+  const listPurchases = () => names.flatMap((_, i) => (after[i]! > held[i]! ? [i] : []));
+  const listAboveTarget = () => listPurchases().filter((i) => after[i]! > (names[i]!.weight * net) / names[i]!.price);
+  while (sumCash() < 0 && lower(listAboveTarget().filter((i) => after[i] === first[i])));
+  while (sumCash() < 0 && lower(listPurchases()));
   const lackOf = (i: number) => names[i]!.weight * net - after[i]! * names[i]!.price;
   /** Returns the distance to the next whole lot below the target; an odd lot does not count. */
   const oneMore = (i: number): number => {
@@ -61,7 +61,7 @@ function createFilledByHand(names: readonly PackName[], held: Float64Array, cash
   const leftWith = (i: number): number => {
     const own = after[i]!;
     after[i] = oneMore(i);
-    const rest = left();
+    const rest = sumCash();
     after[i] = own;
     return rest;
   };
@@ -142,7 +142,7 @@ test('lots that were given up for a more expensive one are bought again, by hand
 
 test('millions of lots are given back by a count of steps that grows with the names alone', () => {
   let reads = 0;
-  const counted = (name: Omit<PackName, 'price'>, price: number): PackName => ({
+  const countReads = (name: Omit<PackName, 'price'>, price: number): PackName => ({
     ...name,
     get price() {
       reads++;
@@ -154,7 +154,7 @@ test('millions of lots are given back by a count of steps that grows with the na
   const H = { identifier: 'H', weight: 0.3, lot: 1e9, ...free };
   const D = { identifier: 'D', weight: 0.24, lot: 5e7, ...free };
   const small = Array.from({ length: 998 }, (_, i) => ({ identifier: `N${i}`, weight: 0.46 / 998, lot: 1, ...free }));
-  const names = [counted(H, 10), counted(D, 40), ...small.map((name, i) => counted(name, 5 + (i % 7)))];
+  const names = [countReads(H, 10), countReads(D, 40), ...small.map((name, i) => countReads(name, 5 + (i % 7)))];
   const held = new Float64Array(1000);
   held[0] = 2e9;
   const { orders, cash } = createOrders(names, held, -2e9);

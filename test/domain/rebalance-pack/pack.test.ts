@@ -7,7 +7,7 @@ import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
 
-const name = (identifier: string, weight: number, price: number, adv: number | null = 1000): KnownName => ({
+const createName = (identifier: string, weight: number, price: number, adv: number | null = 1000): KnownName => ({
   identifier,
   weight,
   price,
@@ -19,7 +19,7 @@ const request = (body: object) => RebalancePackRequest.parse(body);
 
 const byHand = () =>
   createPack(
-    [name('A', 0.5, 10), name('B', 0.5, 20, 400), name('C', 0, 5)],
+    [createName('A', 0.5, 10), createName('B', 0.5, 20, 400), createName('C', 0, 5)],
     request({
       accounts: [
         {
@@ -38,7 +38,7 @@ const byHand = () =>
   );
 
 test('names that are members of every object are bought like any other', () => {
-  const names = ['__proto__', 'constructor', 'toString', 'N4'].map((identifier) => name(identifier, 0.25, 10));
+  const names = ['__proto__', 'constructor', 'toString', 'N4'].map((identifier) => createName(identifier, 0.25, 10));
   const [account] = createPack(
     names,
     request({ aum: 4000, lot_sizes: { N4: 3 }, cost: { spread_bps: 0, impact_bps: 0 } }),
@@ -105,7 +105,7 @@ test('days, liquidation and capacity of that pack, by hand', () => {
 
 test('AUM is an account of cash; a security without volume has no days and no impact, and is reported', () => {
   const pack = createPack(
-    [name('A', 0.4, 10, null), name('B', 0.6, 10)],
+    [createName('A', 0.4, 10, null), createName('B', 0.6, 10)],
     request({ aum: 10_000, cost: { spread_bps: 0, impact_bps: 10 } }),
   );
   expect(pack.accounts).toMatchObject([{ name: 'AUM', value: 10_000 }]);
@@ -116,14 +116,14 @@ test('AUM is an account of cash; a security without volume has no days and no im
 });
 
 test('without costs the weights reached differ from those wanted by half a lot at most, and by what cash did not buy', () => {
-  const names = Array.from({ length: 50 }, (_, i) => name(`N${i}`, (i + 1) / 1275, 10 + i));
+  const names = Array.from({ length: 50 }, (_, i) => createName(`N${i}`, (i + 1) / 1275, 10 + i));
   const { accounts } = createPack(names, request({ aum: 1e9, cost: { spread_bps: 0, impact_bps: 0 } }));
   for (const { weight_after, weight_target, price } of accounts[0]!.trades)
     expect(Math.abs(weight_after - weight_target)).toBeLessThanOrEqual((2 * price) / 1e9);
 });
 
 test('with costs each purchase is within a lot of the weight wanted, of what is left behind the costs', () => {
-  const names = Array.from({ length: 50 }, (_, i) => name(`N${i}`, (i + 1) / 1275, 10 + i, 5000 + 100 * i));
+  const names = Array.from({ length: 50 }, (_, i) => createName(`N${i}`, (i + 1) / 1275, 10 + i, 5000 + 100 * i));
   for (const aum of [1e6, 1e9, 1e12]) {
     const lot_sizes = { N0: 1, N7: 100, N49: 50 };
     const { accounts, findings } = createPack(
@@ -142,7 +142,7 @@ test('with costs each purchase is within a lot of the weight wanted, of what is 
 });
 
 test('an account that is worth nothing and two accounts of one name are refused', () => {
-  const names = [name('A', 1, 10)];
+  const names = [createName('A', 1, 10)];
   const short = { name: 'F', cash: 50, holdings: [{ identifier: 'A', shares: -5 }] };
   expect(() => createPack(names, request({ accounts: [short] }))).toThrow(refusedAt('accounts[0]'));
   expect(() => request({ accounts: [short, short] })).toThrow('the name of accounts[0]');
@@ -152,18 +152,18 @@ test('an account that is worth nothing and two accounts of one name are refused'
 });
 
 test('holdings by value are as many shares as their value buys; both or neither are refused', () => {
-  const names = [name('A', 0.5, 10), name('B', 0.5, 20)];
-  const account = (holdings: object[]) => request({ accounts: [{ name: 'F', cash: 100, holdings }] });
+  const names = [createName('A', 0.5, 10), createName('B', 0.5, 20)];
+  const findAccount = (holdings: object[]) => request({ accounts: [{ name: 'F', cash: 100, holdings }] });
   const byShares = createPack(
     names,
-    account([
+    findAccount([
       { identifier: 'A', shares: 40 },
       { identifier: 'B', shares: -2.5 },
     ]),
   );
   const byValue = createPack(
     names,
-    account([
+    findAccount([
       { identifier: 'A', value: 400 },
       { identifier: 'B', value: -50 },
     ]),
@@ -171,7 +171,7 @@ test('holdings by value are as many shares as their value buys; both or neither 
   expect(byValue).toEqual(byShares);
   expect(byValue.accounts[0]!.value).toBe(100 + 400 - 50);
   for (const holding of [{ identifier: 'A' }, { identifier: 'A', shares: 1, value: 10 }])
-    expect(() => account([holding])).toThrow('or value is required');
+    expect(() => findAccount([holding])).toThrow('or value is required');
 });
 
 test('the share of the daily volume is the shares over it, a whole day at 1', () => {

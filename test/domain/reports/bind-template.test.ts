@@ -48,13 +48,13 @@ test('indices that no block takes, both members and an index twice are refused',
     ...template,
     blocks: template.blocks.filter(({ kind }) => kind !== 'header' && kind !== 'stat_grid'),
   };
-  const refused = (of: typeof template, asked: Partial<Parameters<typeof bindTemplate>[1]>, finding: object) =>
+  const expectRefusal = (of: typeof template, asked: Partial<Parameters<typeof bindTemplate>[1]>, finding: object) =>
     expect(() => bindTemplate(of, { index_id: null, index_ids: null, ...asked })).toThrow(
       expect.objectContaining({ detail: { findings: [expect.objectContaining(finding)] } }),
     );
-  refused(bound, { index_ids: ['A', 'B'] }, { code: 'OUT_OF_RANGE', path: 'index_ids' });
-  refused(template, { index_id: 'A', index_ids: ['B'] }, { code: 'OUT_OF_RANGE', path: 'index_ids' });
-  refused(template, { index_ids: ['A', 'B', 'A'] }, { code: 'DUPLICATE_ID', path: 'index_ids[2]', value: 'A' });
+  expectRefusal(bound, { index_ids: ['A', 'B'] }, { code: 'OUT_OF_RANGE', path: 'index_ids' });
+  expectRefusal(template, { index_id: 'A', index_ids: ['B'] }, { code: 'OUT_OF_RANGE', path: 'index_ids' });
+  expectRefusal(template, { index_ids: ['A', 'B', 'A'] }, { code: 'DUPLICATE_ID', path: 'index_ids[2]', value: 'A' });
 });
 
 test('index_id is ignored where every block names its own', () => {

@@ -12,13 +12,18 @@ import { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { readTemplate, validateTemplate } from '#domain/reports/validate-template.js';
 
 const KINDS = Object.keys(BLOCK_KINDS) as BlockKindName[];
-const template = (blocks: unknown, rest: object = {}) => ({ template_id: 'T', name: 'Template', blocks, ...rest });
+const createTemplate = (blocks: unknown, rest: object = {}) => ({
+  template_id: 'T',
+  name: 'Template',
+  blocks,
+  ...rest,
+});
 const findingsOf = (blocks: unknown, rest: object = {}) =>
-  validateTemplate(template(blocks, rest)).findings.map(({ code, path }) => `${code} ${path}`);
+  validateTemplate(createTemplate(blocks, rest)).findings.map(({ code, path }) => `${code} ${path}`);
 
 describe('the catalogue of blocks', () => {
   test.each(KINDS)('the example of %s is a complete valid block, and says what it needs', (kind) => {
-    const { document, findings } = validateTemplate(template([BLOCK_KINDS[kind].example]));
+    const { document, findings } = validateTemplate(createTemplate([BLOCK_KINDS[kind].example]));
     expect(findings).toEqual([]);
     expect(document!.blocks[0]!.kind).toBe(kind);
     expect(['never', 'if-bound', 'always']).toContain(runUseOf(document!.blocks[0]!));
@@ -31,7 +36,7 @@ describe('the catalogue of blocks', () => {
 
 describe('findings', () => {
   test('an unknown kind is reported at its block, with the known kinds', () => {
-    const { document, findings } = validateTemplate(template([{ kind: 'text', text: '' }, { kind: 'pie' }, {}]));
+    const { document, findings } = validateTemplate(createTemplate([{ kind: 'text', text: '' }, { kind: 'pie' }, {}]));
     expect(document).toBeUndefined();
     expect(findings).toMatchObject([
       { severity: 'error', code: 'UNKNOWN_BLOCK_KIND', path: 'blocks[1].kind', accepted: KINDS, value: 'pie' },
@@ -41,20 +46,20 @@ describe('findings', () => {
 
   test('unknown fields are dropped with a warning, wherever they are', () => {
     const { document, findings } = validateTemplate(
-      template([{ kind: 'chart', colour: 'red' }], { author: 'x', page: { bleed: 3 } }),
+      createTemplate([{ kind: 'chart', colour: 'red' }], { author: 'x', page: { bleed: 3 } }),
     );
     expect(findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`)).toEqual([
       'warning UNKNOWN_FIELD author',
       'warning UNKNOWN_FIELD blocks[0].colour',
       'warning UNKNOWN_FIELD page.bleed',
     ]);
-    expect(document).toEqual(validateTemplate(template([{ kind: 'chart' }])).document);
+    expect(document).toEqual(validateTemplate(createTemplate([{ kind: 'chart' }])).document);
   });
 
   test('members that nothing of their block reads are reported and kept, defaults are not', () => {
     const values = { A: 1 };
     const { document, findings } = validateTemplate(
-      template([
+      createTemplate([
         { kind: 'table', source: 'limits', aum: 5, limit: 3 },
         { kind: 'table', source: 'pack', aum: 5, limit: 3 },
         { kind: 'table', source: 'limits', aum: 100_000_000, limit: 10 },
@@ -155,7 +160,7 @@ describe('built-in templates', () => {
 
 test('the runs of a report are those of the blocks that show one, each once', () => {
   const { blocks } = ReportTemplateDocument.parse(
-    template([
+    createTemplate([
       { kind: 'text', text: '', index_id: 'A' },
       { kind: 'chart', index_id: 'B' },
       { kind: 'table', source: 'literal', frame: { index: [], columns: [], data: [] }, index_id: 'C' },

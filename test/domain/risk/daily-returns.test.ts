@@ -18,7 +18,7 @@ const FIRST_DAY = 15_000;
 const TYPES: readonly ActionType[] = ['DIVIDEND', 'DIVIDEND', 'SPECIAL_DIVIDEND', 'SPLIT', 'RIGHTS_ISSUE', 'DELISTING'];
 const calendars = { list: () => [], get: () => undefined };
 
-function action(identifier: string, type: ActionType, exDay: number, value: number): CorporateAction {
+function createAction(identifier: string, type: ActionType, exDay: number, value: number): CorporateAction {
   const none = { payDay: null, status: null, announcedDay: null, related: null };
   return { identifier, type, exDay, value, ...none, subscriptionPrice: type === 'RIGHTS_ISSUE' ? 20 : null };
 }
@@ -40,24 +40,29 @@ function marketOf(close: Float64Array, actions: readonly CorporateAction[]): Mar
 /** Returns a market with gaps, late listings, early ends, and actions on days with and without a price. */
 function randomMarket(seed: number, gaps: number): MarketData {
   const random = createCounterRandom({ seed, stream: 0 });
-  const until = (end: number): number => Math.floor(end * random.uniform());
+  const drawUpTo = (end: number): number => Math.floor(end * random.uniform());
   const close = new Float64Array(DAYS * NAMES).fill(50);
   for (let at = NAMES; at < close.length; at++) close[at] = close[at - NAMES]! * (1 + 0.01 * random.normal());
   for (let gap = 0; gap < gaps; gap++) {
-    const [name, from] = [until(NAMES), until(DAYS)];
-    for (let t = from; t < Math.min(DAYS, from + 1 + until(3)); t++) close[t * NAMES + name] = Number.NaN;
+    const [name, from] = [drawUpTo(NAMES), drawUpTo(DAYS)];
+    for (let t = from; t < Math.min(DAYS, from + 1 + drawUpTo(3)); t++) close[t * NAMES + name] = Number.NaN;
   }
-  for (let t = 0; t < until(6); t++) close[t * NAMES + 1] = close[(DAYS - 1 - t) * NAMES + 2] = Number.NaN;
+  for (let t = 0; t < drawUpTo(6); t++) close[t * NAMES + 1] = close[(DAYS - 1 - t) * NAMES + 2] = Number.NaN;
   const actions = Array.from({ length: NAMES }, (_, i) =>
-    Array.from({ length: until(12) }, () =>
-      action(`N${i}`, TYPES[until(TYPES.length)]!, FIRST_DAY - 5 + until(2 * DAYS + 10), 0.5 + random.uniform()),
+    Array.from({ length: drawUpTo(12) }, () =>
+      createAction(
+        `N${i}`,
+        TYPES[drawUpTo(TYPES.length)]!,
+        FIRST_DAY - 5 + drawUpTo(2 * DAYS + 10),
+        0.5 + random.uniform(),
+      ),
     ).toSorted((a, b) => a.exDay - b.exDay),
   ).flat();
   return marketOf(close, actions);
 }
 
 /** These returns by the market of the securities, aligned and grown. */
-function aligned(market: MarketData, { columns, from, to }: DailySecurities, terms: GrowthTerms): ReturnSource {
+function alignReturns(market: MarketData, { columns, from, to }: DailySecurities, terms: GrowthTerms): ReturnSource {
   const ascending = Int32Array.from(columns).toSorted();
   const narrow = narrowMarket(market, { columns: ascending, from, to });
   const sm = alignMarket({ market: narrow, calendar: createDaysCalendar(narrow.dates), calendars });
@@ -65,16 +70,16 @@ function aligned(market: MarketData, { columns, from, to }: DailySecurities, ter
   return createReturnSource({ sm, growth: computeGrowth(sm, terms), from: 0, to: sm.sessions.length - 1 }, request);
 }
 
-function told({ sm, coverage, read }: ReturnSource): unknown {
+function describeSource({ sm, coverage, read }: ReturnSource): unknown {
   const { columns, sessions, longest, excluded } = coverage;
   const returns = new Float64Array(columns.length * sessions.length);
   read(returns, { selectColumns: select });
-  const named = (column: number): string => sm.identifiers[column]!;
+  const readIdentifier = (column: number): string => sm.identifiers[column]!;
   return {
-    names: Array.from(columns, named),
+    names: Array.from(columns, readIdentifier),
     days: Array.from(sessions, (session) => sm.sessions[session]),
     longest,
-    excluded: [...excluded].map(([column, why]) => [named(column), why]),
+    excluded: [...excluded].map(([column, why]) => [readIdentifier(column), why]),
     returns,
   };
 }
@@ -86,7 +91,7 @@ const select: Parameters<ReturnSource['read']>[1]['selectColumns'] = (x, { width
 };
 
 describe('daily returns', () => {
-  test('are, bit by bit, those of the aligned market of the names', () => {
+  test('are, bit by bit, those of the aligned market of the securities', () => {
     fc.assert(
       fc.property(
         fc.nat(),
@@ -101,7 +106,9 @@ describe('daily returns', () => {
           const own = { ...TERMS, ...terms };
           const names = { columns, ...window };
           if (isAskedBefore) computeDailyReturns(market, { columns: [4, 2, 3, 1, 0], from: null, to: null }, TERMS);
-          expect(told(computeDailyReturns(market, names, own))).toEqual(told(aligned(market, names, own)));
+          expect(describeSource(computeDailyReturns(market, names, own))).toEqual(
+            describeSource(alignReturns(market, names, own)),
+          );
         },
       ),
       { numRuns: IS_SOAK ? 1000 : 100 },
@@ -112,7 +119,7 @@ describe('daily returns', () => {
     const close = new Float64Array(80 * NAMES).fill(100);
     close.fill(50, 40 * NAMES);
     const on = FIRST_DAY + 2 * 40;
-    const market = marketOf(close, [action('N0', 'DIVIDEND', on, 1), action('N0', 'SPLIT', on, 2)]);
+    const market = marketOf(close, [createAction('N0', 'DIVIDEND', on, 1), createAction('N0', 'SPLIT', on, 2)]);
     const { coverage, read } = computeDailyReturns(market, { columns: [0, 1], from: null, to: null }, TERMS);
     const returns = new Float64Array(79 * 2);
     read(returns, { selectColumns: select });

@@ -73,7 +73,7 @@ describe('market and sector factors', () => {
   });
 });
 
-test('a name without a history is left out and said to be', () => {
+test('a security without a history is left out and said to be', () => {
   const short = returns.map((row, s) => row.map((value, i) => (i === 3 && s < 60 ? null : value)));
   for (const model of ['market_sector', 'statistical'] as const) {
     const risk = computeFactorRisk(openWasmEngine(), windowOf({ returns: short, sectors }), {
@@ -91,7 +91,7 @@ describe('statistical factors', () => {
   const risk = (factors: number, from = returns, engine = openWasmEngine()) =>
     computeFactorRisk(engine, windowOf({ returns: from }), { weights, benchmark, model: 'statistical', factors });
 
-  test('explain everything when there are as many as names', () => {
+  test('explain everything when there are as many as securities', () => {
     const s = covarianceByDefinition(returns);
     const variance = sum(active.map((ai, i) => ai * sum(active.map((aj, j) => aj * s[i]![j]!))));
     const all = risk(20);

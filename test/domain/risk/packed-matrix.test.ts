@@ -55,7 +55,7 @@ describe('a packed matrix', () => {
     expect([...row]).toEqual([1, sign]);
   });
 
-  test('correlates a name without variance with nothing but itself', () => {
+  test('correlates a security without variance with nothing but itself', () => {
     const packed = openPackedMatrix(Float64Array.of(4, 0, 0), 2);
     const row = new Float64Array(2);
     computeCorrelationRow(packed, computeVolatilities(packed), 1, row);

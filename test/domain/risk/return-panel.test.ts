@@ -37,7 +37,7 @@ describe('coverage', () => {
     expect(coverage.excluded.get(2)).toBe('prices on 30 of 60 sessions; at least 48 are required');
   });
 
-  test('a name needs 20 returns even when it has most of a short window', () => {
+  test('a security needs 20 returns even when it has most of a short window', () => {
     const coverage = findCoverage(
       windowOf({
         returns: addHoles(23, 2, [
@@ -62,14 +62,16 @@ describe('coverage', () => {
   });
 
   test('80 % of the sessions are enough, one fewer is not', () => {
-    const last = (missing: number) =>
+    const createGaps = (missing: number) =>
       addHoles(
         100,
         2,
         Array.from({ length: missing }, (_, k) => [99 - k, 1] as const),
       );
-    expect(findCoverage(windowOf({ returns: last(20) }), [0, 1]).excluded.size).toBe(0);
-    expect(findCoverage(windowOf({ returns: last(21) }), [0, 1]).excluded.get(1)).toContain('prices on 79 of 100');
+    expect(findCoverage(windowOf({ returns: createGaps(20) }), [0, 1]).excluded.size).toBe(0);
+    expect(findCoverage(windowOf({ returns: createGaps(21) }), [0, 1]).excluded.get(1)).toContain(
+      'prices on 79 of 100',
+    );
   });
 
   test('a security without any price is reported', () => {

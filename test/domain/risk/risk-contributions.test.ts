@@ -62,7 +62,7 @@ describe('risk contributions', () => {
     expect([...backward.contributions]).toEqual([...forward.contributions]);
   });
 
-  test('keep real weights when a name has no estimate', () => {
+  test('keep real weights when a security has no estimate', () => {
     const returns: (number | null)[][] = randomReturns(60, 3);
     for (const row of returns.slice(0, 40)) row[1] = null;
     const risk = computeRisk(
@@ -79,7 +79,7 @@ describe('risk contributions', () => {
     expect(risk.contributions.has(1)).toBe(false);
   });
 
-  test('are 0 for names that never move', () => {
+  test('are 0 for securities that never move', () => {
     const risk = computeRisk(
       referenceEngine,
       windowOf({ returns: Array.from({ length: 30 }, () => [0, 0]) }),

@@ -3,7 +3,7 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import {
-  aligned,
+  alignDays,
   CALENDARS,
   documentOf,
   createGeneratedMarket,
@@ -14,7 +14,7 @@ import {
 
 /** Ten securities of equal size in two sectors; J has the best score and A the worst. */
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J'];
-const sm = aligned(
+const sm = alignDays(
   marketOf({
     identifiers: NAMES,
     fields: {
@@ -25,7 +25,7 @@ const sm = aligned(
     reference: { SECTOR: NAMES.map((_, i) => (i % 2 === 0 ? 'even' : 'odd')) },
   }),
 );
-const kept = (type: string, params: object, incumbents: string[] | null = null) =>
+const selectIds = (type: string, params: object, incumbents: string[] | null = null) =>
   selectedBy(sm, { type, params }, { incumbents }).join('');
 
 describe('bands of coverage', () => {
@@ -39,7 +39,7 @@ describe('bands of coverage', () => {
     [['A', 'B'], 'FGHIJ', 'a constituent beyond the upper band leaves'],
     [['J'], 'FGHIJ', 'a constituent within the lower band takes no place of others'],
   ])('constituents %j: %s, as %s', (incumbents, expected) => {
-    expect(kept('CumulativeCoverage', bands, incumbents)).toBe(expected);
+    expect(selectIds('CumulativeCoverage', bands, incumbents)).toBe(expected);
   });
 
   test('explain by the band which a security has to reach', () => {
@@ -62,35 +62,35 @@ describe('bands of coverage', () => {
 
 test('a buffer in groups counts places and constituents in each group', () => {
   const params = { field: 'SCORE', count: 2, enter_rank: 1, exit_rank: 3, group_by: 'SECTOR' };
-  expect(kept('BufferedTopN', params)).toBe('GHIJ');
+  expect(selectIds('BufferedTopN', params)).toBe('GHIJ');
   // E is third of A, C, E, G, I; B is beyond the exit rank of its group.
-  expect(kept('BufferedTopN', params, ['E', 'B'])).toBe('EHIJ');
+  expect(selectIds('BufferedTopN', params, ['E', 'B'])).toBe('EHIJ');
 });
 
 describe('a fallback', () => {
-  const rule = (fallback: unknown) => ({
+  const createRule = (fallback: unknown) => ({
     selection: [{ id: 'x', type: 'RangeFilter', params: { field: 'SCORE', minimum: 9 }, fallback }],
     weighting: { type: 'EqualWeight' },
   });
-  const decided = (fallback: unknown) => {
-    const decision = deciderOf(sm, rule(fallback)).decide(0, null);
+  const decideRule = (fallback: unknown) => {
+    const decision = deciderOf(sm, createRule(fallback)).decide(0, null);
     return decision.kind === 'decided' ? Array.from(decision.columns, (column) => NAMES[column]).join('') : '';
   };
 
   test('is taken while fewer than its number are kept, step by step', () => {
-    expect(decided([])).toBe('IJ');
-    expect(decided([{ when_fewer_than: 2, params: { minimum: 5 } }])).toBe('IJ');
-    expect(decided([{ when_fewer_than: 3, params: { minimum: 8 } }])).toBe('HIJ');
+    expect(decideRule([])).toBe('IJ');
+    expect(decideRule([{ when_fewer_than: 2, params: { minimum: 5 } }])).toBe('IJ');
+    expect(decideRule([{ when_fewer_than: 3, params: { minimum: 8 } }])).toBe('HIJ');
     const steps = [
       { when_fewer_than: 3, params: { minimum: 9.5 } },
       { when_fewer_than: 3, params: { minimum: 7 } },
       { when_fewer_than: 3, params: { minimum: 1 } },
     ];
-    expect(decided(steps)).toBe('GHIJ');
+    expect(decideRule(steps)).toBe('GHIJ');
   });
 
   test('is in the methodology and reads what its parameters read', () => {
-    const document = documentOf(rule([{ when_fewer_than: 3, params: { field: 'SIZE', minimum: 8 } }]));
+    const document = documentOf(createRule([{ when_fewer_than: 3, params: { field: 'SIZE', minimum: 8 } }]));
     expect(createMethodology(document).join(' ')).toContain(
       'If fewer than 3 remain, instead: Keep securities with a SIZE at least 8',
     );
@@ -99,7 +99,7 @@ describe('a fallback', () => {
 
 describe('sets of universes', () => {
   const market = createGeneratedMarket({ names: 30, sessions: 120, seed: 4 });
-  const named = (id: string, rest: Record<string, unknown>) =>
+  const documentNamed = (id: string, rest: Record<string, unknown>) =>
     documentOf(
       {
         selection: [{ id: 'x', type: 'TopN', params: { field: 'SCORE', count: 8 } }],
@@ -107,10 +107,10 @@ describe('sets of universes', () => {
       },
       { id, base_date: '2020-03-02', rebalance: { frequency: 'monthly' }, ...rest },
     );
-  const large = named('LARGE', { rebalance: { frequency: 'monthly', effective_lag: 5 } });
+  const large = documentNamed('LARGE', { rebalance: { frequency: 'monthly', effective_lag: 5 } });
   const list = { kind: 'list', identifiers: market.identifiers.slice(0, 12) };
   const universeOf = (universe: unknown) => {
-    const document = named('SET', { universe });
+    const document = documentNamed('SET', { universe });
     const composer = createComposer({
       market,
       calendars: CALENDARS,
@@ -120,7 +120,7 @@ describe('sets of universes', () => {
     });
     const session = composer.market('SET').sessions.length - 2;
     const decided = composer.decidedOn('LARGE', session)!;
-    const all = named('ALL', {});
+    const all = documentNamed('ALL', {});
     const everything = createComposer({
       market,
       calendars: CALENDARS,
@@ -134,23 +134,23 @@ describe('sets of universes', () => {
       index: Array.from(decided.columns),
     };
   };
-  const first = (column: number) => column < 12;
+  const isFirst = (column: number) => column < 12;
 
   test('have the members of any, of all, or of the first alone', () => {
     const index = { kind: 'index', id: 'LARGE' };
     const union = universeOf({ kind: 'union', of: [list, index] });
-    expect(union.found).toEqual(union.all.filter((column) => first(column) || union.index.includes(column)));
+    expect(union.found).toEqual(union.all.filter((column) => isFirst(column) || union.index.includes(column)));
     const both = universeOf({ kind: 'intersection', of: [list, index, { kind: 'all' }] });
-    expect(both.found).toEqual(both.all.filter((column) => first(column) && both.index.includes(column)));
+    expect(both.found).toEqual(both.all.filter((column) => isFirst(column) && both.index.includes(column)));
     const rest = universeOf({ kind: 'difference', of: [{ kind: 'all' }, index, list] });
-    expect(rest.found).toEqual(rest.all.filter((column) => !first(column) && !rest.index.includes(column)));
+    expect(rest.found).toEqual(rest.all.filter((column) => !isFirst(column) && !rest.index.includes(column)));
     expect(rest.found.length).toBeGreaterThan(0);
     const nested = universeOf({ kind: 'difference', of: [list, { kind: 'intersection', of: [list, index] }] });
-    expect(nested.found).toEqual(nested.all.filter((column) => first(column) && !nested.index.includes(column)));
+    expect(nested.found).toEqual(nested.all.filter((column) => isFirst(column) && !nested.index.includes(column)));
   });
 
   test('are in the methodology', () => {
-    const document = named('SET', {
+    const document = documentNamed('SET', {
       universe: { kind: 'difference', of: [{ kind: 'all' }, { kind: 'index', id: 'LARGE' }] },
     });
     expect(createMethodology(document).join(' ')).toContain(

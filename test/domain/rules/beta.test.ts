@@ -41,7 +41,7 @@ function computeByDefinition(
   return moved / pairs.reduce((sum, [, m]) => sum + (m - market) ** 2, 0);
 }
 
-test('the slope of each name is its covariance with the market over the variance of the market', () => {
+test('the slope of each security is its covariance with the market over the variance of the market', () => {
   const window = { returns, from: 10, end: 10 + LENGTH - 1 };
   const market = computeEqualWeightedReturns(window, some);
   const slopes = computeBetas(window, { market, length: LENGTH, columns: all });
@@ -58,7 +58,7 @@ test('the market of a universe has the same bits, whichever windows and universe
   });
 });
 
-test('four names side by side have the bits of one alone', () => {
+test('four securities side by side have the bits of one alone', () => {
   const window = { returns, from: 20, end: 20 + LENGTH - 1 };
   const market = computeEqualWeightedReturns(window, all);
   const slopes = computeBetas(window, { market, length: LENGTH, columns: all });

@@ -9,11 +9,11 @@ const cap = (input: Partial<CapInput> & Pick<CapInput, 'raw'>): Capped => {
 };
 
 const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
-const normalised = (values: readonly number[]) => Float64Array.from(values, (value) => value / sumOf(values));
+const normalise = (values: readonly number[]) => Float64Array.from(values, (value) => value / sumOf(values));
 
 const rawWeights = fc
   .array(fc.double({ min: 0.001, max: 10, noNaN: true }), { minLength: 1, maxLength: 40 })
-  .map(normalised);
+  .map(normalise);
 const fraction = fc.double({ min: 0.01, max: 1, noNaN: true });
 
 describe('the single cap', () => {
@@ -26,7 +26,7 @@ describe('the single cap', () => {
     expect(redistributed).toBeCloseTo(0.2, 14);
   });
 
-  test('moves nothing where no name is above it, whatever the weights sum to by rounding', () => {
+  test('moves nothing where no security is above it, whatever the weights sum to by rounding', () => {
     fc.assert(
       fc.property(rawWeights, (raw) => {
         expect(cap({ raw, cap: 1 }).redistributed).toBe(0);
@@ -37,8 +37,8 @@ describe('the single cap', () => {
     expect(cap({ raw: Float64Array.of(0.500001, 0.499999), cap: 0.5 }).redistributed).toBeCloseTo(1e-6, 14);
   });
 
-  test('a name that lands on the cap by redistribution is not capped', () => {
-    const raw = normalised([1000, 600, 200, 100]); // The first golden date: the weight of B becomes 0.4.
+  test('a security that lands on the cap by redistribution is not capped', () => {
+    const raw = normalise([1000, 600, 200, 100]); // The first golden date: the weight of B becomes 0.4.
     const { weights, capped } = cap({ raw, cap: 0.4 });
     expect(weights[1]).toBeCloseTo(0.4, 12);
     expect(Array.from(capped)).toEqual([0]);
@@ -76,7 +76,7 @@ describe('the single cap', () => {
     );
   });
 
-  test('the order of names does not matter', () => {
+  test('the order of securities does not matter', () => {
     fc.assert(
       fc.property(rawWeights, fraction, (raw, limit) => {
         const reversed = cap({ raw: raw.toReversed(), cap: limit }).weights.toReversed();
@@ -164,7 +164,7 @@ describe('group caps', () => {
   /** Securities in 2 to 4 sectors and 2 to 3 countries with caps that leave some slack. */
   const grouped = fc.integer({ min: 4, max: 30 }).chain((n) =>
     fc.record({
-      raw: fc.array(fc.double({ min: 0.01, max: 10, noNaN: true }), { minLength: n, maxLength: n }).map(normalised),
+      raw: fc.array(fc.double({ min: 0.01, max: 10, noNaN: true }), { minLength: n, maxLength: n }).map(normalise),
       sectors: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: n, maxLength: n }),
       countries: fc.array(fc.integer({ min: -1, max: 2 }), { minLength: n, maxLength: n }),
       sectorCap: fc.double({ min: 0.3, max: 0.9, noNaN: true }),
@@ -218,19 +218,19 @@ describe('group caps', () => {
   });
 
   test('the answer is the closest in relative entropy: no small feasible move lowers it', () => {
-    const raw = normalised([8, 5, 4, 2, 1, 1]);
+    const raw = normalise([8, 5, 4, 2, 1, 1]);
     const groups = [
       { groupOf: Int32Array.of(0, 0, 1, 1, 2, 2), caps: Float64Array.of(0.5, 0.5, 0.5) },
       { groupOf: Int32Array.of(0, 1, 0, 1, 0, 1), caps: Float64Array.of(0.55, 0.55) },
     ];
     const { weights } = cap({ raw, cap: 0.35, groups });
-    const entropy = (w: Float64Array) => sumOf(w.map((weight, i) => weight * Math.log(weight / raw[i]!)));
+    const computeEntropy = (w: Float64Array) => sumOf(w.map((weight, i) => weight * Math.log(weight / raw[i]!)));
     const isFeasible = (w: Float64Array) =>
       w.every((weight) => weight <= 0.35 && weight > 0) &&
       groups.every(({ groupOf, caps }) =>
         caps.every((most, group) => sumOf(w.filter((_, i) => groupOf[i] === group)) <= most),
       );
-    const least = entropy(weights);
+    const least = computeEntropy(weights);
     for (let i = 0; i < 6; i++) {
       for (let j = 0; j < 6; j++) {
         for (let k = 0; k < 6; k++) {
@@ -238,7 +238,7 @@ describe('group caps', () => {
           moved[i]! += 2e-5;
           moved[j]! -= 1e-5;
           moved[k]! -= 1e-5;
-          if (isFeasible(moved)) expect(entropy(moved)).toBeGreaterThan(least - 1e-12);
+          if (isFeasible(moved)) expect(computeEntropy(moved)).toBeGreaterThan(least - 1e-12);
         }
       }
     }

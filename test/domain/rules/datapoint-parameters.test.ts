@@ -5,10 +5,10 @@ import { createMethodology } from '#domain/rules/methodology.js';
 import { rankWeight } from '#domain/rules/weighting/rank-weight.js';
 import { topN } from '#domain/rules/selection/top-n.js';
 import { createTypeSpec } from '#domain/catalogue/type-spec.js';
-import { aligned, CALENDARS, createGeneratedMarket, selectedBy, weightsBy } from './rule-market.js';
+import { alignDays, CALENDARS, createGeneratedMarket, selectedBy, weightsBy } from './rule-market.js';
 
 const WINDOW = { name: 'MOMENTUM', window: 126, lag: 21 };
-const body = (params: object, weighting: object = { type: 'EqualWeight' }) => ({
+const createBody = (params: object, weighting: object = { type: 'EqualWeight' }) => ({
   id: 'X',
   name: 'X',
   calendar: 'TEST',
@@ -17,10 +17,10 @@ const body = (params: object, weighting: object = { type: 'EqualWeight' }) => ({
   pipeline: { selection: [{ id: 'winners', type: 'TopN', params: { count: 20, ...params } }], weighting },
 });
 const check = (params: object) =>
-  validateIndex(body(params), { calendars: CALENDARS.list(), indexOf: () => undefined });
+  validateIndex(createBody(params), { calendars: CALENDARS.list(), indexOf: () => undefined });
 
 test('a ranking by a datapoint with its window is that of the expression which reads it so', () => {
-  const sm = aligned(createGeneratedMarket({ names: 60, sessions: 280, seed: 3 }));
+  const sm = alignDays(createGeneratedMarket({ names: 60, sessions: 280, seed: 3 }));
   const best = selectedBy(sm, { type: 'TopN', params: { field: WINDOW, count: 15 } });
   const weights = weightsBy(sm, { type: 'RankWeight', params: { field: WINDOW } }) as Record<string, number>;
   const byWeight = Object.entries(weights).toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
@@ -42,10 +42,10 @@ test('a ranking by a datapoint with its window is that of the expression which r
 });
 
 test('the methodology says window and lag, also where a name alone stands for a year', () => {
-  const sentences = (params: object) => createMethodology(IndexDocument.parse(body(params))).join(' ');
-  expect(sentences({ field: WINDOW })).toContain('largest MOMENTUM over 126 sessions, 21 sessions back');
-  expect(sentences({ field: 'MOMENTUM' })).toContain('largest MOMENTUM over 252 sessions');
-  expect(sentences({ field: 'CLOSE' })).toContain('largest CLOSE;');
+  const formatSentences = (params: object) => createMethodology(IndexDocument.parse(createBody(params))).join(' ');
+  expect(formatSentences({ field: WINDOW })).toContain('largest MOMENTUM over 126 sessions, 21 sessions back');
+  expect(formatSentences({ field: 'MOMENTUM' })).toContain('largest MOMENTUM over 252 sessions');
+  expect(formatSentences({ field: 'CLOSE' })).toContain('largest CLOSE;');
 });
 
 test.each([

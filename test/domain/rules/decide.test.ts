@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { aligned, deciderOf, marketOf } from './rule-market.js';
+import { alignDays, deciderOf, marketOf } from './rule-market.js';
 
 /** The four securities of the golden fixture on their first session. */
 const golden = marketOf({
@@ -8,7 +8,7 @@ const golden = marketOf({
 });
 
 test('the golden four, capped at 0.40, have the weights of the golden vector', () => {
-  const sm = aligned(golden);
+  const sm = alignDays(golden);
   const decision = deciderOf(sm, {
     selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 4 } }],
     weighting: { type: 'MarketCapWeight', params: { free_float: true }, cap: 0.4 },

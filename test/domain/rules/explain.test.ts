@@ -145,9 +145,9 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
       const place = composition.columns.indexOf(column);
       expect(explanation.weight).toBe(place < 0 ? null : composition.weights[place]);
       if (place < 0) continue;
-      const datapoint = (field: string): number =>
+      const computeDatapoint = (field: string): number =>
         explanation.datapoints.find((read) => read.field === field)!.value as number;
-      const byHand = raw(numbersOf(explanation.weighting!), datapoint, name);
+      const byHand = raw(numbersOf(explanation.weighting!), computeDatapoint, name);
       // Equal risk is accurate to 1e-8 relative, and so are values derived from it; the others are exact arithmetic.
       if (byHand !== null)
         expect(Math.abs(byHand / explanation.weighting!.raw - 1)).toBeLessThan(

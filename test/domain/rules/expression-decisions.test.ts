@@ -8,12 +8,12 @@ import { createDecider } from '#domain/rules/decide.js';
 import { lookBackOf } from '#domain/rules/look-back.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { parseValidDay } from '#domain/time/days.js';
-import { aligned, CALENDARS, createGeneratedMarket, marketOf, priceable, WEEKDAYS } from './rule-market.js';
+import { alignDays, CALENDARS, createGeneratedMarket, marketOf, priceable, WEEKDAYS } from './rule-market.js';
 
 const known = new Map<string, IndexDocument>();
 
 /** Returns a stored document from the body that a client sends. */
-function stored(id: string, body: Record<string, unknown>): RuleDocument {
+function storeIndex(id: string, body: Record<string, unknown>): RuleDocument {
   const sent = {
     id,
     name: id,
@@ -32,7 +32,7 @@ function stored(id: string, body: Record<string, unknown>): RuleDocument {
 }
 
 const market = createGeneratedMarket({ names: 40, sessions: 320, seed: 21 });
-const sm = aligned(market);
+const sm = alignDays(market);
 const LAST = sm.sessions.length - 1;
 
 function weightsOf(document: RuleDocument, on = sm, session = on.sessions.length - 1): Record<string, number> {
@@ -45,7 +45,7 @@ function weightsOf(document: RuleDocument, on = sm, session = on.sessions.length
 }
 
 const weighted = (id: string, field: unknown, rest: Record<string, unknown> = {}) =>
-  stored(id, { pipeline: { weighting: { type: 'FieldWeight', params: { field } } }, ...rest });
+  storeIndex(id, { pipeline: { weighting: { type: 'FieldWeight', params: { field } } }, ...rest });
 
 describe('an expression where a field is accepted', () => {
   test('weights are the hand calculation from the weights of its parts', () => {
@@ -86,9 +86,9 @@ describe('an expression where a field is accepted', () => {
   });
 
   test('a condition as text keeps what its tree keeps', () => {
-    const kept = (expression: unknown) =>
+    const decideWeights = (expression: unknown) =>
       weightsOf(
-        stored('FILTERED', {
+        storeIndex('FILTERED', {
           pipeline: {
             selection: [{ id: 'x', type: 'ExpressionFilter', params: { expression } }],
             weighting: { type: 'EqualWeight' },
@@ -102,10 +102,10 @@ describe('an expression where a field is accepted', () => {
       value: 0.3,
     };
     const sector = { node: 'comparison', field: { node: 'field', name: 'SECTOR' }, comparison: 'ne', value: 'S0' };
-    expect(kept('percentile(SCORE) > 0.3 and SECTOR != "S0"')).toEqual(
-      kept({ node: 'all', operands: [above, sector] }),
+    expect(decideWeights('percentile(SCORE) > 0.3 and SECTOR != "S0"')).toEqual(
+      decideWeights({ node: 'all', operands: [above, sector] }),
     );
-    expect(kept('SCORE > median(SCORE, by=SECTOR)')).not.toEqual(kept('SCORE > median(SCORE)'));
+    expect(decideWeights('SCORE > median(SCORE, by=SECTOR)')).not.toEqual(decideWeights('SCORE > median(SCORE)'));
   });
 });
 
@@ -133,7 +133,7 @@ describe('years of growth', () => {
     ...[1, 1.1, 1.2].map((value, i) => pay('WITHIN', 2020 + i, value)),
     { identifier: 'WITHIN', type: 'DIVIDEND' as const, value: 0.01, exDay: day('2023-01-05') },
   ];
-  const own = aligned(
+  const own = alignDays(
     marketOf({
       identifiers: names,
       fields: { CLOSE: Array.from({ length: sessions }, () => names.map(() => 10)) },
@@ -151,13 +151,13 @@ describe('years of growth', () => {
 });
 
 describe('other indices and the index itself', () => {
-  const parent = stored('PARENT', {
+  const parent = storeIndex('PARENT', {
     pipeline: {
       selection: [{ id: 'size', type: 'TopN', params: { field: 'FREE_FLOAT_MARKET_CAP', count: 15 } }],
       weighting: { type: 'FieldWeight', params: { field: 'FREE_FLOAT_MARKET_CAP' } },
     },
   });
-  const child = stored('CHILD', {
+  const child = storeIndex('CHILD', {
     pipeline: {
       selection: [{ id: 'score', type: 'TopN', params: { field: 'SCORE + 0.1 * is_constituent()', count: 20 } }],
       weighting: { type: 'FieldWeight', params: { field: '1 + 100 * weight_in("PARENT") + member_of("PARENT")' } },
@@ -189,7 +189,7 @@ describe('other indices and the index itself', () => {
   });
 
   test('constituents are those before the decision, none at the first', () => {
-    const bare = stored('BARE', {
+    const bare = storeIndex('BARE', {
       pipeline: {
         selection: [{ id: 'score', type: 'TopN', params: { field: 'SCORE', count: 20 } }],
         weighting: { type: 'EqualWeight' },
@@ -224,8 +224,8 @@ describe('other indices and the index itself', () => {
 });
 
 test('an expression looks back as far as the datapoints in it', () => {
-  const session = (field: unknown) => {
-    const document = stored('BACK', {
+  const createSession = (field: unknown) => {
+    const document = storeIndex('BACK', {
       pipeline: {
         selection: [{ id: 'x', type: 'TopN', params: { field, count: 5 } }],
         weighting: { type: 'EqualWeight' },
@@ -234,10 +234,10 @@ test('an expression looks back as far as the datapoints in it', () => {
     return lookBackOf({ document, sessions: sm.sessions, decision: 300 });
   };
   const returns = { name: 'RETURN', aggregate: 'std', window: 120, lag: 9 };
-  expect(session('1 / std(RETURN, window=120, lag=9)')).toEqual(session(returns));
-  expect(session('mean(RETURN(lag=9) * 2, window=120)')).toEqual(session(returns));
-  expect(session('zscore(MOMENTUM(window=200, lag=10)) - zscore(AGE)')).toEqual(
-    session({ name: 'MOMENTUM', window: 200, lag: 10 }),
+  expect(createSession('1 / std(RETURN, window=120, lag=9)')).toEqual(createSession(returns));
+  expect(createSession('mean(RETURN(lag=9) * 2, window=120)')).toEqual(createSession(returns));
+  expect(createSession('zscore(MOMENTUM(window=200, lag=10)) - zscore(AGE)')).toEqual(
+    createSession({ name: 'MOMENTUM', window: 200, lag: 10 }),
   );
-  expect(session('years_of_growth(DIVIDEND)').paidAfter).toBeLessThan(parseValidDay('1930-01-01'));
+  expect(createSession('years_of_growth(DIVIDEND)').paidAfter).toBeLessThan(parseValidDay('1930-01-01'));
 });

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { aligned, deciderOf, selectedBy, marketOf } from './rule-market.js';
+import { alignDays, deciderOf, selectedBy, marketOf } from './rule-market.js';
 
 /** Three values on which A is true, false or unknown, and B likewise: nine securities, one for each pair. */
 const TRUTHS = [1, 0, null] as const;
 const pairs = TRUTHS.flatMap((a) => TRUTHS.map((b) => [a, b] as const));
-const label = (truth: 1 | 0 | null) => (truth === 1 ? 'T' : truth === 0 ? 'F' : 'U');
-const sm = aligned(
+const createLabel = (truth: 1 | 0 | null) => (truth === 1 ? 'T' : truth === 0 ? 'F' : 'U');
+const sm = alignDays(
   marketOf({
-    identifiers: pairs.map(([a, b]) => `${label(a)}${label(b)}`).toSorted(),
-    fields: table(),
+    identifiers: pairs.map(([a, b]) => `${createLabel(a)}${createLabel(b)}`).toSorted(),
+    fields: findTable(),
     reference: {
       GROUP: pairs.map(() => 'x'),
       FLAG: pairs.map((_, i) => i % 2 === 0),
@@ -17,8 +17,10 @@ const sm = aligned(
   }),
 );
 
-function table() {
-  const sorted = pairs.toSorted((x, y) => (`${label(x[0])}${label(x[1])}` < `${label(y[0])}${label(y[1])}` ? -1 : 1));
+function findTable() {
+  const sorted = pairs.toSorted((x, y) =>
+    `${createLabel(x[0])}${createLabel(x[1])}` < `${createLabel(y[0])}${createLabel(y[1])}` ? -1 : 1,
+  );
   return { CLOSE: [sorted.map(() => 1)], A: [sorted.map(([a]) => a)], B: [sorted.map(([, b]) => b)] };
 }
 
@@ -26,8 +28,8 @@ const is = (name: string) => ({ node: 'comparison', field: { node: 'field', name
 const A = is('A');
 const B = is('B');
 const not = (operand: unknown) => ({ node: 'not', operand });
-const all = (...operands: unknown[]) => ({ node: 'all', operands });
-const any = (...operands: unknown[]) => ({ node: 'any', operands });
+const createAll = (...operands: unknown[]) => ({ node: 'all', operands });
+const createAny = (...operands: unknown[]) => ({ node: 'any', operands });
 
 /** Returns the truth value of an expression for each pair, from the selections with and without unknown values. */
 function truths(expression: unknown): Record<string, string> {
@@ -43,7 +45,7 @@ const tableOf = (of: (a: string, b: string) => string) =>
 
 describe('three-valued logic', () => {
   test('all: false if any operand is false, else unknown if any is unknown', () => {
-    expect(truths(all(A, B))).toEqual({
+    expect(truths(createAll(A, B))).toEqual({
       TT: 'T',
       TF: 'F',
       TU: 'U',
@@ -57,7 +59,7 @@ describe('three-valued logic', () => {
   });
 
   test('any: true if any operand is true, else unknown if any is unknown', () => {
-    expect(truths(any(A, B))).toEqual({
+    expect(truths(createAny(A, B))).toEqual({
       TT: 'T',
       TF: 'T',
       TU: 'T',
@@ -75,14 +77,14 @@ describe('three-valued logic', () => {
   });
 
   test('all of no operands is true, any of none is false', () => {
-    expect(truths(all())).toEqual(tableOf(() => 'T'));
-    expect(truths(any())).toEqual(tableOf(() => 'F'));
-    expect(truths(not(any()))).toEqual(tableOf(() => 'T'));
+    expect(truths(createAll())).toEqual(tableOf(() => 'T'));
+    expect(truths(createAny())).toEqual(tableOf(() => 'F'));
+    expect(truths(not(createAny()))).toEqual(tableOf(() => 'T'));
   });
 
   test("De Morgan's laws hold with unknowns", () => {
-    expect(truths(not(all(A, B)))).toEqual(truths(any(not(A), not(B))));
-    expect(truths(not(any(A, B)))).toEqual(truths(all(not(A), not(B))));
+    expect(truths(not(createAll(A, B)))).toEqual(truths(createAny(not(A), not(B))));
+    expect(truths(not(createAny(A, B)))).toEqual(truths(createAll(not(A), not(B))));
   });
 
   test('a comparison and its opposite are unknown together', () => {
@@ -92,7 +94,7 @@ describe('three-valued logic', () => {
 });
 
 describe('comparisons', () => {
-  const market = aligned(
+  const market = alignDays(
     marketOf({
       identifiers: ['A', 'B', 'C', 'D'],
       fields: { CLOSE: [[1, 2, 3, 4]] },
@@ -129,7 +131,7 @@ describe('comparisons', () => {
   });
 
   test('a datapoint of another kind than the value is refused where it stands', () => {
-    const refusal = (params: unknown) => {
+    const findRefusal = (params: unknown) => {
       try {
         deciderOf(market, {
           selection: [{ id: 'x', type: 'ExpressionFilter', params }],
@@ -141,23 +143,23 @@ describe('comparisons', () => {
       }
       return undefined;
     };
-    const comparison = (name: string, word: string, value: unknown) => ({
+    const createComparison = (name: string, word: string, value: unknown) => ({
       node: 'comparison',
       field: { node: 'field', name },
       comparison: word,
       value,
     });
-    expect(refusal({ expression: all(comparison('SECTOR', 'gt', 1)) })).toMatchObject({
+    expect(findRefusal({ expression: createAll(createComparison('SECTOR', 'gt', 1)) })).toMatchObject({
       code: 'VALUE_TYPE_MISMATCH',
       path: 'pipeline.selection[0].params.expression.operands[0].field',
       message: 'SECTOR contains texts, which gt cannot compare with 1.',
     });
-    expect(refusal({ expression: comparison('CLOSE', 'eq', 'x') })?.code).toBe('VALUE_TYPE_MISMATCH');
-    expect(refusal({ expression: comparison('NOTHING', 'eq', 1) })).toMatchObject({
+    expect(findRefusal({ expression: createComparison('CLOSE', 'eq', 'x') })?.code).toBe('VALUE_TYPE_MISMATCH');
+    expect(findRefusal({ expression: createComparison('NOTHING', 'eq', 1) })).toMatchObject({
       code: 'UNKNOWN_FIELD_NAME',
       path: 'pipeline.selection[0].params.expression.field',
     });
-    expect(refusal({ expression: comparison('MARKET_CAP', 'gt', 1) })).toMatchObject({
+    expect(findRefusal({ expression: createComparison('MARKET_CAP', 'gt', 1) })).toMatchObject({
       code: 'UNKNOWN_FIELD_NAME',
       message: 'The store has no SHARES_OUTSTANDING, which MARKET_CAP needs.',
     });
@@ -165,7 +167,7 @@ describe('comparisons', () => {
 });
 
 describe('datapoints in expressions', () => {
-  const market = aligned(
+  const market = alignDays(
     marketOf({
       identifiers: ['A', 'B', 'C'],
       // Nine sessions: B has no bar on the last seven, C none on the last two.
@@ -184,7 +186,7 @@ describe('datapoints in expressions', () => {
       },
     }),
   );
-  const values = (field: Partial<Record<string, unknown>>, session = 8) => {
+  const createValues = (field: Partial<Record<string, unknown>>, session = 8) => {
     const test = (value: number) =>
       selectedBy(
         market,
@@ -205,8 +207,8 @@ describe('datapoints in expressions', () => {
   };
 
   test('the latest bar is read while it is at most five sessions old', () => {
-    expect(values({})(11)).toBe('C');
-    expect(values({}, 6)(2)).toBe('B'); // Its bar is five sessions old.
+    expect(createValues({})(11)).toBe('C');
+    expect(createValues({}, 6)(2)).toBe('B'); // Its bar is five sessions old.
     expect(selectedBy(market, { type: 'TopN', params: { field: 'CLOSE', count: 3 } }, { session: 7 })).toEqual([
       'A',
       'C',
@@ -214,31 +216,31 @@ describe('datapoints in expressions', () => {
   });
 
   test('a lag reads the values known a number of sessions ago', () => {
-    expect(values({ lag: 3 })(15)).toBe('A');
-    expect(values({ lag: 3 })(10)).toBe('C');
-    expect(values({ lag: 9 })(1)).toBe(''); // Before the first session.
+    expect(createValues({ lag: 3 })(15)).toBe('A');
+    expect(createValues({ lag: 3 })(10)).toBe('C');
+    expect(createValues({ lag: 9 })(1)).toBe(''); // Before the first session.
   });
 
   test('aggregates read the sessions with a bar, of which half the window is enough', () => {
-    expect(values({ aggregate: 'mean', window: 4 })(10.5)).toBe('C'); // 10 and 11 of the last four sessions.
-    expect(values({ aggregate: 'mean', window: 3 })(11)).toBe(''); // One of three is too few.
-    expect(values({ aggregate: 'median', window: 3 })(17)).toBe('A');
-    expect(values({ aggregate: 'sum', window: 3 })(51)).toBe('A');
-    expect(values({ aggregate: 'min', window: 3 })(16)).toBe('A');
-    expect(values({ aggregate: 'max', window: 3, lag: 1 })(17)).toBe('A');
-    expect(values({ aggregate: 'count', window: 4 })(2)).toBe('C');
-    expect(values({ aggregate: 'std', window: 3 })(1)).toBe('A');
+    expect(createValues({ aggregate: 'mean', window: 4 })(10.5)).toBe('C'); // 10 and 11 of the last four sessions.
+    expect(createValues({ aggregate: 'mean', window: 3 })(11)).toBe(''); // One of three is too few.
+    expect(createValues({ aggregate: 'median', window: 3 })(17)).toBe('A');
+    expect(createValues({ aggregate: 'sum', window: 3 })(51)).toBe('A');
+    expect(createValues({ aggregate: 'min', window: 3 })(16)).toBe('A');
+    expect(createValues({ aggregate: 'max', window: 3, lag: 1 })(17)).toBe('A');
+    expect(createValues({ aggregate: 'count', window: 4 })(2)).toBe('C');
+    expect(createValues({ aggregate: 'std', window: 3 })(1)).toBe('A');
   });
 
   test('transforms are taken across the survivors that have a value', () => {
-    expect(values({ transform: 'rank' })(1)).toBe('A');
-    expect(values({ transform: 'rank' })(2)).toBe('C');
-    expect(values({ transform: 'percentile' })(0)).toBe('C');
-    expect(values({ transform: 'zscore' })(1)).toBe('A');
+    expect(createValues({ transform: 'rank' })(1)).toBe('A');
+    expect(createValues({ transform: 'rank' })(2)).toBe('C');
+    expect(createValues({ transform: 'percentile' })(0)).toBe('C');
+    expect(createValues({ transform: 'zscore' })(1)).toBe('A');
   });
 
   test('equal values share a rank, and one value alone has the percentile 1', () => {
-    const ties = aligned(
+    const ties = alignDays(
       marketOf({ identifiers: ['A', 'B', 'C', 'D'], fields: { CLOSE: [[5, 7, 7, 9]], ONLY: [[null, 3, null, null]] } }),
     );
     const passing = (name: string, transform: string, value: number) =>

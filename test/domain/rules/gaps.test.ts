@@ -9,8 +9,8 @@ import { alignMarket, markWindow, type SessionMarket } from '#domain/market/sess
 import { createBarHistory } from '#domain/risk/bar-history.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { AGGREGATES, requestLatest, type FieldRequest } from '#domain/datapoints/field-request.js';
-import { aligned, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
-import { deviation, mean, median, slowMarket, type SlowMarket } from './slow-market.js';
+import { alignDays, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
+import { computeDeviation, mean, median, slowMarket, type SlowMarket } from './slow-market.js';
 import { IS_SOAK } from '../../soak.js';
 
 const SESSIONS = 36;
@@ -98,7 +98,7 @@ const STATISTICS: Readonly<Record<string, (values: number[]) => number | null>> 
   sum: (values) => values.reduce((total, value) => total + value, 0),
   min: (values) => Math.min(...values),
   max: (values) => Math.max(...values),
-  std: (values) => (values.length < 2 ? null : deviation(values)),
+  std: (values) => (values.length < 2 ? null : computeDeviation(values)),
   count: (values) => values.length,
 };
 
@@ -141,7 +141,7 @@ describe('windows over names with missing bars', () => {
     fc.assert(
       fc.property(markets, questions, (market, asked) => {
         const slow = slowMarket(market);
-        const sections = sectionsOf(aligned(market));
+        const sections = sectionsOf(alignDays(market));
         for (const { session, window, lag, columns } of asked) {
           for (const part of FIELDS) {
             const field = requestLatest(part.name!, { ...part, window, lag });
@@ -162,7 +162,7 @@ describe('windows over names with missing bars', () => {
     fc.assert(
       fc.property(markets, questions, (market, asked) => {
         const slow = slowMarket(market);
-        const sm = aligned(market);
+        const sm = alignDays(market);
         const history = createBarHistory(sm, totalGrowth(sm));
         for (const { session, window, lag, columns } of asked) {
           for (const part of FIELDS) {
@@ -189,9 +189,9 @@ describe('windows over names with missing bars', () => {
   test('have the same bits on the market as it was known then, and on no more of it than they reach back to', () => {
     fc.assert(
       fc.property(markets, questions, (market, asked) => {
-        const sections = sectionsOf(aligned(market));
+        const sections = sectionsOf(alignDays(market));
         for (const { session, window, lag, columns } of asked) {
-          const known = sectionsOf(aligned(upTo(market, session)));
+          const known = sectionsOf(alignDays(upTo(market, session)));
           const first = session - lag - window - 1;
           const mark = first > 0 ? markWindow({ market, calendar: WEEKDAYS, session: first, later: null }) : undefined;
           const narrow = alignMarket({
@@ -212,12 +212,12 @@ describe('windows over names with missing bars', () => {
     );
   });
 
-  test('of a name have the same bits whatever bars others lack, BETA left aside', () => {
+  test('of a security have the same bits whatever bars others lack, BETA left aside', () => {
     fc.assert(
       fc.property(markets, questions, fc.nat(NAMES - 1), (market, asked, column) => {
         const full = market.fields.get('CLOSE')!.map((price, at) => (at % NAMES === column ? price : 100 + (at % 7)));
-        const sections = sectionsOf(aligned(market));
-        const others = sectionsOf(aligned({ ...market, fields: new Map([['CLOSE', full]]) }));
+        const sections = sectionsOf(alignDays(market));
+        const others = sectionsOf(alignDays({ ...market, fields: new Map([['CLOSE', full]]) }));
         for (const { session, window, lag } of asked) {
           for (const part of FIELDS.filter(({ name }) => name !== 'BETA')) {
             const field = requestLatest(part.name!, { ...part, window, lag });
@@ -234,7 +234,7 @@ describe('windows over names with missing bars', () => {
 test('a missing bar leaves two returns out of the volatility and no growth out of the momentum', () => {
   const prices = [100, 110, 99, 108.9, 98.01, 107.811, 97.0299, 106.73289];
   const close = prices.map((price, s) => [s === 3 ? null : price, price]);
-  const sm = aligned(marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: close } }));
+  const sm = alignDays(marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: close } }));
   const cross = sectionsOf(sm).at(7, Int32Array.of(0, 1));
   const read = (name: string) => cross.numbers(requestLatest(name, { window: 7 }), Int32Array.of(0, 1));
   // Returns alternate between 10 % and -10 %: seven of them, and five without those of sessions 3 and 4.

@@ -2,16 +2,16 @@ import { expect, test } from 'vitest';
 import { createDecider } from '#domain/rules/decide.js';
 import type { StoredModel } from '#domain/risk/stored-model.js';
 import { plainOrder, plainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
-import { aligned, documentOf, createGeneratedMarket } from './rule-market.js';
+import { alignDays, documentOf, createGeneratedMarket } from './rule-market.js';
 
-const sm = aligned(createGeneratedMarket({ names: 25, sessions: 40, seed: 4 }));
+const sm = alignDays(createGeneratedMarket({ names: 25, sessions: 40, seed: 4 }));
 const t = 39;
 
 test('hierarchical risk parity on a stored model uses only its covariance, and reports what the model lacks', () => {
   const names = ['N0000', 'N0001', 'N0002'];
   const listing = { kind: 'list', identifiers: names };
   const upper = Float64Array.of(0.04, 0.01, 0, 0.16, 0, 0.09);
-  const model = (known: readonly string[], observedEnd: number): StoredModel => ({
+  const createModel = (known: readonly string[], observedEnd: number): StoredModel => ({
     modelId: 'OURS',
     names: known,
     observedEnd,
@@ -27,7 +27,7 @@ test('hierarchical risk parity on a stored model uses only its covariance, and r
       universe: () => Int32Array.from(names, (name) => sm.columnOf(name)),
       riskModel: () => stored,
     }).decide(t, null);
-  const decision = decide(model(names, sm.sessions[0]!));
+  const decision = decide(createModel(names, sm.sessions[0]!));
   if (decision.kind !== 'decided') throw new Error(decision.finding.message);
   const sigma = [
     [0.04, 0.01, 0],
@@ -37,8 +37,8 @@ test('hierarchical risk parity on a stored model uses only its covariance, and r
   const plain = plainWeights(sigma, plainOrder(pointsOf(null, sigma, 'columns'), 'single'));
   expect(Array.from(decision.weights)).toEqual(plain.map((weight) => expect.closeTo(weight, 12)));
   for (const [stored, code] of [
-    [model(['N0000', 'N0001', 'OTHER'], sm.sessions[0]!), 'MODEL_LACKS_NAMES'],
-    [model(names, sm.sessions[t]! + 1), 'LOOK_AHEAD'],
+    [createModel(['N0000', 'N0001', 'OTHER'], sm.sessions[0]!), 'MODEL_LACKS_NAMES'],
+    [createModel(names, sm.sessions[t]! + 1), 'LOOK_AHEAD'],
   ] as const)
     expect(decide(stored)).toMatchObject({
       kind: 'refused',

@@ -47,7 +47,7 @@ const DECISIONS = [620, 700, 777, 899];
 /** Returns the market with two securities per issuer for half of them. */
 function addIssuers(market: MarketData): MarketData {
   const { columns, rows } = market.reference;
-  const issuer = (identifier: string): string => `I${Math.floor(market.identifiers.indexOf(identifier) / 2)}`;
+  const readIssuer = (identifier: string): string => `I${Math.floor(market.identifiers.indexOf(identifier) / 2)}`;
   return {
     ...market,
     reference: {
@@ -55,7 +55,7 @@ function addIssuers(market: MarketData): MarketData {
       rows: new Map(
         [...rows].map(([identifier, own]) => [
           identifier,
-          own.map((row) => ({ ...row, values: [...row.values, issuer(identifier)] })),
+          own.map((row) => ({ ...row, values: [...row.values, readIssuer(identifier)] })),
         ]),
       ),
     },

@@ -6,7 +6,7 @@ import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { nearHighFilter } from './near-high-filter.js';
-import { aligned, createGeneratedMarket } from './rule-market.js';
+import { alignDays, createGeneratedMarket } from './rule-market.js';
 import { slowMarket } from './slow-market.js';
 
 /** The worked example of the guide, checked against the laws of all classes. */
@@ -21,17 +21,20 @@ test('is served as its object says, and finds what is wrong with its parameters'
       { name: 'missing', choices: ['exclude', 'include'] },
     ],
   });
-  const found = (params: Record<string, unknown>) =>
+  const listParamFindings = (params: Record<string, unknown>) =>
     checkParams(nearHighFilter.params, params, { path: 'params', rowId: 'near' }).findings.map(
       ({ code, path }) => `${code} ${path}`,
     );
-  expect(found(nearHighFilter.example['params'] as Record<string, unknown>)).toEqual([]);
-  expect(found({ minimum: 2, windw: 3 })).toEqual(['OUT_OF_RANGE params.minimum', 'UNKNOWN_PARAMETER params.windw']);
+  expect(listParamFindings(nearHighFilter.example['params'] as Record<string, unknown>)).toEqual([]);
+  expect(listParamFindings({ minimum: 2, windw: 3 })).toEqual([
+    'OUT_OF_RANGE params.minimum',
+    'UNKNOWN_PARAMETER params.windw',
+  ]);
 });
 
 test('keeps the securities of its definition, and gives the reasons', () => {
   const market = createGeneratedMarket({ names: 60, sessions: 300, seed: 6 });
-  const sm = aligned(market);
+  const sm = alignDays(market);
   const slow = slowMarket(market);
   const universe = sm.identifiers.flatMap((name, column) => (slow.isPriceable(name, 280) ? [column] : []));
   const columns = Int32Array.from(universe);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { requestLatest } from '#domain/datapoints/field-request.js';
-import { numeric } from '#domain/datapoints/field-use.js';
+import { useNumber } from '#domain/datapoints/field-use.js';
 import * as parameters from '#domain/rules/parameters.js';
 import { defineSelectionClass } from '#domain/rules/selection-class.js';
 import { keepWithin, describeMissingPolicy, readValues } from '#domain/rules/verdicts.js';
@@ -20,8 +20,8 @@ export const nearHighFilter = defineSelectionClass({
   }),
   example: { id: 'near-high', type: 'NearHighFilter', params: { minimum: 0.8, window: 252 } },
   behaviour({ minimum, window, missing }) {
-    const close = numeric('CLOSE');
-    const highest = numeric(requestLatest('CLOSE', { aggregate: 'max', window }));
+    const close = useNumber('CLOSE');
+    const highest = useNumber(requestLatest('CLOSE', { aggregate: 'max', window }));
     return {
       reads: [close, highest],
       remembers: false,

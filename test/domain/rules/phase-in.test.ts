@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import type { RuleDocument } from '#domain/documents/index-document.js';
 import { lookBackOf } from '#domain/rules/look-back.js';
-import { aligned, CALENDARS, deciderOf, marketOf } from './rule-market.js';
+import { alignDays, CALENDARS, deciderOf, marketOf } from './rule-market.js';
 
 const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 const closeTo = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 12));
 
-function stored(weighting: object, rest: object = {}): RuleDocument {
+function storeIndex(weighting: object, rest: object = {}): RuleDocument {
   const body = {
     id: 'TEST',
     name: 'Test',
@@ -24,7 +24,7 @@ function stored(weighting: object, rest: object = {}): RuleDocument {
 describe('a phase-in', () => {
   /** Monthly reviews on weekdays; the float of A rises from 0.5 to 1 on session 50, and B is listed on session 70. */
   const SESSIONS = 160;
-  const sm = aligned(
+  const sm = alignDays(
     marketOf({
       identifiers: ['A', 'B', 'C'],
       fields: {
@@ -35,7 +35,7 @@ describe('a phase-in', () => {
   );
   const schedule = { rebalance: { frequency: 'monthly' } };
   const phased = (field: string, steps: number) =>
-    stored({ type: 'EqualWeight', params: {}, phase_in: { field, steps } }).pipeline.weighting;
+    storeIndex({ type: 'EqualWeight', params: {}, phase_in: { field, steps } }).pipeline.weighting;
 
   /** First sessions of the months from January 2020 on, on weekdays; the base date is the first. */
   const isReview = (t: number) =>
@@ -77,10 +77,10 @@ describe('a phase-in', () => {
   });
 
   test('looks back over its reviews', () => {
-    const session = (steps: number) => {
-      const document = stored({ type: 'EqualWeight', phase_in: { field: 'FLOAT', steps } }, schedule);
+    const computeSession = (steps: number) => {
+      const document = storeIndex({ type: 'EqualWeight', phase_in: { field: 'FLOAT', steps } }, schedule);
       return lookBackOf({ document, sessions: sm.sessions, decision: 150 }).session;
     };
-    expect(session(3)).toBeLessThanOrEqual(session(1) - 2 * 23);
+    expect(computeSession(3)).toBeLessThanOrEqual(computeSession(1) - 2 * 23);
   });
 });

@@ -8,7 +8,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { explainName } from '#domain/rules/explain.js';
 import { previewRules } from '#domain/rules/preview.js';
 import {
-  aligned,
+  alignDays,
   CALENDARS,
   deciderOf,
   documentOf,
@@ -134,7 +134,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     }
   });
 
-  test('an index that waits for bars explains the order of each name that it could not trade', () => {
+  test('an index that waits for bars explains the order of each security that it could not trade', () => {
     const { list, sm } = composerOn(market, [waiting], last).compositions('WAITING');
     const seen = new Set<string>();
     for (const [k, composition] of list.entries()) {
@@ -216,7 +216,7 @@ describe('currencies', () => {
   });
 
   test('money datapoints are in index currency at the rate of the date, minor units counted in hundredths', () => {
-    const sm = aligned(withSterling);
+    const sm = alignDays(withSterling);
     // 10 USD, 10 EUR, 10 in the index currency and 800 pence of 2 USD a pound, 100 shares each.
     const caps = { DOLLAR: 1000, EURO: 1250, NONE: 1000, PENCE: 1600 };
     const total = 1000 + 1250 + 1000 + 1600;
@@ -231,7 +231,7 @@ describe('currencies', () => {
     expect(selectedBy(sm, { type: 'RangeFilter', params: { field: 'CLOSE', minimum: 800 } })).toEqual(['PENCE']);
   });
 
-  test('an exchange rate is no name of the universe', () => {
+  test('an exchange rate is no security of the universe', () => {
     const documents = [documentOf({ weighting: { type: 'EqualWeight' } }, { id: 'ALL' })];
     const day = withSterling.dates.at(-1)!;
     const { resolved } = previewRules(composerOn(withSterling, documents, day), 'ALL', day);
@@ -243,8 +243,8 @@ describe('currencies', () => {
     ]);
   });
 
-  test('a missing rate is refused only once a name that needs it is read', () => {
-    const sm = aligned(market);
+  test('a missing rate is refused only once a security that needs it is read', () => {
+    const sm = alignDays(market);
     const capped = { type: 'MarketCapWeight' };
     expect(() => deciderOf(sm, { weighting: capped }).decide(1, null)).toThrow(
       expect.objectContaining({ code: 'FX_MISSING', detail: { identifier: 'PENCE', pair: 'GBPUSD' } }),
@@ -258,8 +258,8 @@ describe('currencies', () => {
 });
 
 describe('the universe of a decision', () => {
-  test('a name without a bar for more than its allowance is not in it', () => {
-    const sm = aligned(
+  test('a security without a bar for more than its allowance is not in it', () => {
+    const sm = alignDays(
       marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1], ...Array.from({ length: 8 }, () => [1, null])] } }),
     );
     expect(selectedBy(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 5 })).toEqual(['A', 'B']);

@@ -5,7 +5,7 @@ import { alignMarket, type SessionMarket } from '#domain/market/session-market.j
 import { requestLatest } from '#domain/datapoints/field-request.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
-import { aligned, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
+import { alignDays, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
 
 const SESSIONS = 120;
 const NAMES = 12;
@@ -129,7 +129,7 @@ test('a dividend of 29 February counts until 28 February of the next year, at th
   const closes = WEEKDAYS.sessions.filter(
     (day) => day >= parseValidDay('2016-01-04') && day <= parseValidDay('2017-03-31'),
   );
-  const market = aligned(
+  const market = alignDays(
     marketOf({
       identifiers: ['A'],
       start: '2016-01-04',

@@ -87,7 +87,7 @@ export function marketOf({
   };
 }
 
-export const aligned = (market: MarketData): SessionMarket =>
+export const alignDays = (market: MarketData): SessionMarket =>
   alignMarket({ market, calendar: WEEKDAYS, calendars: CALENDARS });
 
 /** Returns a document with a pipeline, parsed by its schema. */
@@ -153,7 +153,7 @@ export function weightsBy(
   );
 }
 
-export function generator(seed: number): () => number {
+export function createGenerator(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -174,13 +174,19 @@ export interface GeneratedOptions {
  * missing values, missing groups, splits, and ordinary, special and cancelled dividends.
  */
 export function createGeneratedMarket({ names, sessions, seed }: GeneratedOptions): MarketData {
-  const random = generator(seed);
-  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const random = createGenerator(seed);
+  const drawNormal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!;
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
-  const table = (): (number | null)[][] =>
+  const findTable = (): (number | null)[][] =>
     Array.from({ length: sessions }, () => Array.from({ length: names }, () => null));
-  const fields = { CLOSE: table(), VOLUME: table(), SHARES_OUTSTANDING: table(), FREE_FLOAT: table(), SCORE: table() };
+  const fields = {
+    CLOSE: findTable(),
+    VOLUME: findTable(),
+    SHARES_OUTSTANDING: findTable(),
+    FREE_FLOAT: findTable(),
+    SCORE: findTable(),
+  };
   const first = WEEKDAYS.sessions.findIndex((day) => day >= parseValidDay('2020-01-01'));
   const actions: Partial<CorporateAction>[] = [];
   identifiers.forEach((identifier, i) => {
@@ -192,7 +198,7 @@ export function createGeneratedMarket({ names, sessions, seed }: GeneratedOption
     const pays = random() < 0.6;
     const hasFloat = random() < 0.8;
     for (let t = lists; t < stops; t++) {
-      price *= Math.exp(volatility * normal());
+      price *= Math.exp(volatility * drawNormal());
       const exDay = WEEKDAYS.sessions[first + t]!;
       if (t > lists && random() < 0.002) {
         price /= 2;
@@ -212,7 +218,7 @@ export function createGeneratedMarket({ names, sessions, seed }: GeneratedOption
       fields.VOLUME[t]![i] = Math.round(1e4 * (1 + 100 * random()));
       fields.SHARES_OUTSTANDING[t]![i] = shares;
       if (hasFloat && random() < 0.9) fields.FREE_FLOAT[t]![i] = 0.2 + 0.1 * (i % 8);
-      if (random() < 0.8) fields.SCORE[t]![i] = Math.round(normal() * 4) / 2; // many ties
+      if (random() < 0.8) fields.SCORE[t]![i] = Math.round(drawNormal() * 4) / 2; // many ties
     }
   });
   const reference = {

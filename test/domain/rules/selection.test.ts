@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { SELECTION_CLASSES } from '#domain/rules/catalogue.js';
-import { aligned, deciderOf, createGeneratedMarket, selectedBy } from './rule-market.js';
-import { values } from './selection/case.js';
+import { alignDays, deciderOf, createGeneratedMarket, selectedBy } from './rule-market.js';
+import { createValues } from './selection/case.js';
 import { DATAPOINTS } from './selection/datapoints.js';
 import { RANKS } from './selection/ranks.js';
 import { median, listRankedNames, slowMarket } from './slow-market.js';
@@ -17,7 +17,7 @@ test('every selection class is evaluated here', () => {
 describe('each selection class keeps what its definition says', () => {
   for (const seed of [1, 2]) {
     const market = createGeneratedMarket({ names: 70, sessions: 300, seed });
-    const sm = aligned(market);
+    const sm = alignDays(market);
     const slow = slowMarket(market);
     CASES.forEach(({ type, params, keeps }, i) => {
       test(`${type} ${i} on market ${seed}`, () => {
@@ -34,7 +34,7 @@ describe('each selection class keeps what its definition says', () => {
 
 describe('laws of selection', () => {
   const market = createGeneratedMarket({ names: 60, sessions: 280, seed: 5 });
-  const sm = aligned(market);
+  const sm = alignDays(market);
 
   test('the best n of the best m are the best n', () => {
     const decide = (counts: readonly number[]) => {
@@ -55,14 +55,14 @@ describe('laws of selection', () => {
       dates: market.dates.slice(0, rows),
       fields: new Map([...market.fields].map(([name, panel]) => [name, panel.slice(0, rows * 60)])),
     };
-    const short = aligned({ ...cut, actions: market.actions.filter(({ exDay }) => exDay <= cut.dates.at(-1)!) });
+    const short = alignDays({ ...cut, actions: market.actions.filter(({ exDay }) => exDay <= cut.dates.at(-1)!) });
     for (const { type, params } of CASES)
       expect(selectedBy(short, { type, params }, { session: rows - 1 })).toEqual(
         selectedBy(sm, { type, params }, { session: rows - 1 }),
       );
   });
 
-  test('the order of names in the store does not matter', () => {
+  test('the order of securities in the store does not matter', () => {
     const order = market.identifiers.map((_, i) => i).toReversed();
     const renamed = market.identifiers.map((_, i) => `Z${String(order[i]).padStart(3, '0')}`);
     // With identifiers that sort in the opposite order and no ties, the same holdings remain.
@@ -87,7 +87,7 @@ describe('laws of selection', () => {
         identifier: renamed[market.identifiers.indexOf(action.identifier)]!,
       })),
     };
-    const other = aligned(shuffled);
+    const other = alignDays(shuffled);
     for (const type of [
       'MarketCapFilter',
       'LiquidityFilter',
@@ -104,7 +104,7 @@ describe('laws of selection', () => {
 });
 
 describe('constituents and their buffers', () => {
-  const sm = aligned(createGeneratedMarket({ names: 70, sessions: 300, seed: 3 }));
+  const sm = alignDays(createGeneratedMarket({ names: 70, sessions: 300, seed: 3 }));
   const slow = slowMarket(sm.market);
   const universeAt = (t: number) => slow.identifiers.filter((name) => slow.isPriceable(name, t));
 
@@ -112,7 +112,7 @@ describe('constituents and their buffers', () => {
     const params = { field: 'SCORE', count: 20, enter_rank: 15, exit_rank: 28 };
     let before: string[] | null = null;
     for (const t of [120, 150, 180, 210, 240, 270, 299]) {
-      const order = listRankedNames(values(universeAt(t), (name) => slow.latest('SCORE', name, t)));
+      const order = listRankedNames(createValues(universeAt(t), (name) => slow.latest('SCORE', name, t)));
       const rank = new Map(order.map((name, i) => [name, i + 1]));
       const expected = new Set(order.slice(0, before === null ? 20 : 15));
       if (before !== null) {
@@ -137,7 +137,7 @@ describe('constituents and their buffers', () => {
   });
 
   test('CumulativeCoverage keeps constituents up to the coverage and the buffer', () => {
-    const caps = values(universeAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
+    const caps = createValues(universeAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
     const order = listRankedNames(caps);
     const total = order.reduce((sum, name) => sum + caps.get(name)!, 0);
     const upTo = (share: number) => {
@@ -159,7 +159,7 @@ describe('constituents and their buffers', () => {
   });
 
   test('constituents have their lower bounds', () => {
-    const traded = values(universeAt(299), (name) => slow.over('VALUE_TRADED', name, 299, 60, median));
+    const traded = createValues(universeAt(299), (name) => slow.over('VALUE_TRADED', name, 299, 60, median));
     const incumbents = slow.identifiers.filter((_, i) => i % 3 === 0);
     const expected = [...traded]
       .filter(([name, value]) => value !== null && value >= (incumbents.includes(name) ? 2e7 : 5e7))
@@ -167,7 +167,7 @@ describe('constituents and their buffers', () => {
     expect(
       selectedBy(sm, { type: 'LiquidityFilter', params: { minimum: 5e7, incumbent_minimum: 2e7 } }, { incumbents }),
     ).toEqual(expected.toSorted());
-    const caps = values(universeAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
+    const caps = createValues(universeAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
     const large = [...caps]
       .filter(([name, value]) => value !== null && value >= (incumbents.includes(name) ? 5e8 : 2e9))
       .map(([name]) => name);

@@ -5,7 +5,7 @@ import { formatDay } from '#domain/time/days.js';
 import { requestLatest } from '#domain/datapoints/field-request.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { explainName } from '#domain/rules/explain.js';
-import { aligned, CALENDARS, documentOf, marketOf } from './rule-market.js';
+import { alignDays, CALENDARS, documentOf, marketOf } from './rule-market.js';
 
 /** Four securities with a bar on each of 60 weekdays from 1 January 2020 on; the last one from the tenth weekday on. */
 const LATE = 9;
@@ -20,7 +20,7 @@ const RANKED = {
   weighting: { type: 'EqualWeight' },
 };
 /** A return requires a previous bar, the statistic half of 20 returns, all with a lag of three sessions. */
-const known = (begin: number) => formatDay(market.dates[begin + 1 + (10 - 1) + 3]!);
+const describeKnown = (begin: number) => formatDay(market.dates[begin + 1 + (10 - 1) + 3]!);
 
 const asOf = market.dates.at(-1)!;
 const composerOf = (pipeline: unknown, base = 0) =>
@@ -37,13 +37,15 @@ describe('a history that is too short for a datapoint', () => {
     const explanation = explainName(composerOf(RANKED), 'TEST', { column: 0, asOf });
     expect(explanation).toMatchObject({ weight: null, held: null, excludedBy: 'top', inUniverse: true, asOf });
     expect([explanation.rebalance, explanation.decision]).toEqual([market.dates[0], market.dates[0]]);
-    expect(explanation.datapoints).toMatchObject([{ field: TEXT, value: null, read: { knownFrom: known(0) } }]);
+    expect(explanation.datapoints).toMatchObject([{ field: TEXT, value: null, read: { knownFrom: describeKnown(0) } }]);
   });
 
   test('of one security is reported, where others were chosen', () => {
     const explanation = explainName(composerOf(RANKED, 15), 'TEST', { column: 3, asOf });
     expect(explanation).toMatchObject({ weight: null, excludedBy: 'top' });
-    expect(explanation.datapoints).toMatchObject([{ field: TEXT, value: null, read: { knownFrom: known(LATE) } }]);
+    expect(explanation.datapoints).toMatchObject([
+      { field: TEXT, value: null, read: { knownFrom: describeKnown(LATE) } },
+    ]);
   });
 
   test.each([
@@ -56,7 +58,7 @@ describe('a history that is too short for a datapoint', () => {
   ])('is reported by the run that %s leaves without a security', (_, pipeline, message) => {
     const run = () => composerOf(pipeline).compositions('TEST');
     expect(run).toThrow(message);
-    expect(run).toThrow(`${TEXT}. It can be known from ${known(0)} on`);
+    expect(run).toThrow(`${TEXT}. It can be known from ${describeKnown(0)} on`);
   });
 
   test.each([
@@ -69,7 +71,7 @@ describe('a history that is too short for a datapoint', () => {
     ['CLOSE', { lag: 30 }],
   ] as const)('ends for %s %o on the reported session, and not before', (name, request) => {
     const { pipeline, currency } = documentOf(RANKED);
-    const sections = createIndexCrossSections({ market: aligned(market), treatment: pipeline.treatment, currency });
+    const sections = createIndexCrossSections({ market: alignDays(market), treatment: pipeline.treatment, currency });
     const [field, columns] = [requestLatest(name, request), Int32Array.of(0, 1, 2)];
     const report = sections.at(0, columns).read(field, 0).knownFrom;
     const at = market.dates.findIndex((day) => formatDay(day) === report);

@@ -8,12 +8,12 @@ import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
 export function slowMarket(market: MarketData, staleMax = 5) {
   const { identifiers, dates } = market;
   const column = (name: string) => identifiers.indexOf(name);
-  const cell = (field: string, name: string, t: number): number | null => {
+  const findCell = (field: string, name: string, t: number): number | null => {
     const value = t < 0 ? NaN : market.fields.get(field)![t * identifiers.length + column(name)]!;
     return Number.isNaN(value) ? null : value;
   };
   const barBefore = (name: string, t: number): number => {
-    for (let s = t; s >= 0; s--) if (cell('CLOSE', name, s) !== null) return s;
+    for (let s = t; s >= 0; s--) if (findCell('CLOSE', name, s) !== null) return s;
     return -1;
   };
   const actionsOf = (name: string) =>
@@ -28,9 +28,9 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   };
   const findCarriedClose = (name: string, t: number): number | null => {
     const bar = barBefore(name, t);
-    return bar < 0 ? null : cell('CLOSE', name, bar)! / splitBetween(name, bar, t);
+    return bar < 0 ? null : findCell('CLOSE', name, bar)! / splitBetween(name, bar, t);
   };
-  const reference = (name: string, columnName: string) =>
+  const findReference = (name: string, columnName: string) =>
     market.reference.rows.get(name)?.[0]?.values[market.reference.columns.indexOf(columnName)] ?? null;
 
   /** Returns the value of a datapoint on one session. */
@@ -38,24 +38,24 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     const times = (a: number | null, b: number | null) => (a === null || b === null ? null : a * b);
     switch (field) {
       case 'MARKET_CAP':
-        return times(cell('CLOSE', name, t), cell('SHARES_OUTSTANDING', name, t));
+        return times(findCell('CLOSE', name, t), findCell('SHARES_OUTSTANDING', name, t));
       case 'FREE_FLOAT_MARKET_CAP': {
         let float: number | null = null;
-        for (let s = t; s >= Math.max(0, t - staleMax) && float === null; s--) float = cell('FREE_FLOAT', name, s);
+        for (let s = t; s >= Math.max(0, t - staleMax) && float === null; s--) float = findCell('FREE_FLOAT', name, s);
         return times(own('MARKET_CAP', name, t), float ?? 1);
       }
       case 'VALUE_TRADED':
-        return times(cell('CLOSE', name, t), cell('VOLUME', name, t));
+        return times(findCell('CLOSE', name, t), findCell('VOLUME', name, t));
       case 'RETURN':
-        return growth(name, t) === null ? null : growth(name, t)! - 1;
+        return findGrowth(name, t) === null ? null : findGrowth(name, t)! - 1;
       case 'PRICE_RETURN':
-        return growth(name, t, false) === null ? null : growth(name, t, false)! - 1;
+        return findGrowth(name, t, false) === null ? null : findGrowth(name, t, false)! - 1;
       case 'AGE': {
-        const first = dates.findIndex((_, s) => cell('CLOSE', name, s) !== null);
+        const first = dates.findIndex((_, s) => findCell('CLOSE', name, s) !== null);
         return first < 0 || first > t ? null : t - first;
       }
       case 'DIVIDEND_YIELD': {
-        const close = cell('CLOSE', name, t);
+        const close = findCell('CLOSE', name, t);
         const day = dates[t]!;
         const paid = actionsOf(name)
           .filter(({ type, exDay }) => type === 'DIVIDEND' && exDay > addMonths(day, -12) && exDay <= day)
@@ -73,7 +73,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
         return close === null ? null : paid / close;
       }
       default:
-        return market.fields.has(field) ? cell(field, name, t) : null;
+        return market.fields.has(field) ? findCell(field, name, t) : null;
     }
   };
 
@@ -81,7 +81,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
    * Returns the growth since the previous session: splits, then cash on the new share basis; without dividends, other
    * cash only.
    */
-  const growth = (name: string, t: number, hasDividends = true): number | null => {
+  const findGrowth = (name: string, t: number, hasDividends = true): number | null => {
     if (t < 1) return null;
     const before = findCarriedClose(name, t - 1);
     if (before === null) return null;
@@ -92,14 +92,18 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     const cash = today
       .filter(({ type }) => ACTION_KINDS[type] === 'cash' && (hasDividends || type !== 'DIVIDEND'))
       .reduce((total, { value }) => total + value, 0);
-    const price = cell('CLOSE', name, t) ?? before / ratio;
+    const price = findCell('CLOSE', name, t) ?? before / ratio;
     return (ratio * (price + cash)) / before;
   };
 
-  const latest = (field: string, name: string, t: number): number | null => {
+  const findLatest = (field: string, name: string, t: number): number | null => {
     for (let s = t; s >= Math.max(0, t - staleMax); s--) {
       const value =
-        field === 'CLOSE' ? (cell('CLOSE', name, s) === null ? null : findCarriedClose(name, t)) : own(field, name, s);
+        field === 'CLOSE'
+          ? findCell('CLOSE', name, s) === null
+            ? null
+            : findCarriedClose(name, t)
+          : own(field, name, s);
       if (value !== null) return value;
     }
     return null;
@@ -107,7 +111,9 @@ export function slowMarket(market: MarketData, staleMax = 5) {
 
   /** Returns the return of a session as windows read it: between two bars on consecutive sessions. */
   const betweenBars = (name: string, t: number, hasDividends = true): number | null =>
-    cell('CLOSE', name, t) === null || cell('CLOSE', name, t - 1) === null ? null : growth(name, t, hasDividends)! - 1;
+    findCell('CLOSE', name, t) === null || findCell('CLOSE', name, t - 1) === null
+      ? null
+      : findGrowth(name, t, hasDividends)! - 1;
 
   const windowValues = (field: string, name: string, t: number, window: number): number[] => {
     const values: number[] = [];
@@ -120,7 +126,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   };
 
   /** Returns a statistic of at least half of a window's sessions. */
-  const over = (
+  const computeOver = (
     field: string,
     name: string,
     t: number,
@@ -132,14 +138,16 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   };
 
   const volatility = (name: string, t: number, window = 252) =>
-    over('RETURN', name, t, window, (values) => (values.length < 2 ? null : deviation(values) * Math.sqrt(252)));
+    computeOver('RETURN', name, t, window, (values) =>
+      values.length < 2 ? null : computeDeviation(values) * Math.sqrt(252),
+    );
   /** Returns the value of a unit held over the sessions, with or without bars. */
-  const momentum = (name: string, t: number, window: number, lag: number) =>
+  const findMomentum = (name: string, t: number, window: number, lag: number) =>
     t - lag < 0
       ? null
-      : over('RETURN', name, t - lag, window, () => {
+      : computeOver('RETURN', name, t - lag, window, () => {
           let value = 1;
-          for (let s = Math.max(0, t - lag - window + 1); s <= t - lag; s++) value *= growth(name, s) ?? 1;
+          for (let s = Math.max(0, t - lag - window + 1); s <= t - lag; s++) value *= findGrowth(name, s) ?? 1;
           return value - 1;
         });
   const paidInYears = (name: string, t: number, years: number): boolean => {
@@ -155,16 +163,16 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   return {
     identifiers,
     dates,
-    cell,
+    cell: findCell,
     isPriceable,
-    latest,
+    latest: findLatest,
     windowValues,
     betweenBars,
-    over,
+    over: computeOver,
     volatility,
-    momentum,
-    growth,
-    reference,
+    momentum: findMomentum,
+    growth: findGrowth,
+    reference: findReference,
     paidInYears,
     carriedClose: findCarriedClose,
   };
@@ -180,7 +188,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-export function deviation(values: readonly number[]): number {
+export function computeDeviation(values: readonly number[]): number {
   const centre = mean(values);
   return Math.sqrt(values.reduce((total, value) => total + (value - centre) ** 2, 0) / (values.length - 1));
 }

@@ -4,7 +4,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { SELECTION_CLASSES, findSelectionClass } from '#domain/rules/catalogue.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import type { Verdict } from '#domain/rules/selection-class.js';
-import { aligned, createGeneratedMarket, generator, marketOf } from './rule-market.js';
+import { alignDays, createGeneratedMarket, createGenerator, marketOf } from './rule-market.js';
 
 /** Securities of descending scores: the first has 100 and ranks first, the next 90, and so on. */
 const SCORES = [100, 90, 80, 70, 60, 50, 40, 30, 20, 10];
@@ -19,12 +19,12 @@ interface Question {
 }
 
 /** Returns the reason for each security by its rank. */
-function asked({ type, params, constituents = null, scores = SCORES }: Question) {
+function explainRanks({ type, params, constituents = null, scores = SCORES }: Question) {
   const market = marketOf({
     identifiers: NAMES,
     fields: { CLOSE: [scores.map(() => 10)], SHARES_OUTSTANDING: [scores.map(() => 1)], SCORE: [[...scores]] },
   });
-  const verdict = decided(market, { type, params, constituents: constituents?.map((rank) => rank - 1) ?? null });
+  const verdict = decideRule(market, { type, params, constituents: constituents?.map((rank) => rank - 1) ?? null });
   return (rank: number) => ({ kept: verdict.kept[rank - 1] === 1, ...verdict.because(rank - 1) });
 }
 
@@ -35,8 +35,8 @@ interface Decided {
 }
 
 /** Returns the decision of a rule on the last session over all securities with a price. */
-function decided(market: MarketData, { type, params, constituents }: Decided): Verdict {
-  const sm = aligned(market);
+function decideRule(market: MarketData, { type, params, constituents }: Decided): Verdict {
+  const sm = alignDays(market);
   const session = sm.sessions.length - 1;
   const columns = Int32Array.from(sm.identifiers.keys()).filter((column) => sm.isPriceable(session, column, 5));
   const cross = createIndexCrossSections({ market: sm, treatment: TreatmentSpec.parse({}), currency: 'USD' }).at(
@@ -49,12 +49,12 @@ function decided(market: MarketData, { type, params, constituents }: Decided): V
 }
 
 describe('a buffer', () => {
-  const buffered = (params: object, constituents: readonly number[] | null) =>
-    asked({ type: 'BufferedTopN', params: { field: 'SCORE', ...params }, constituents });
+  const explainBuffered = (params: object, constituents: readonly number[] | null) =>
+    explainRanks({ type: 'BufferedTopN', params: { field: 'SCORE', ...params }, constituents });
 
   test('holds a constituent against the exit rank, a newcomer against the enter rank, others against the fill-up', () => {
     // 1 and 2 enter, the constituent 6 stays within 7, and 3 and 4 fill the count of five.
-    const why = buffered({ count: 5, enter_rank: 2, exit_rank: 7 }, [1, 6, 9]);
+    const why = explainBuffered({ count: 5, enter_rank: 2, exit_rank: 7 }, [1, 6, 9]);
     expect(why(1)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: false });
     expect(why(2)).toMatchObject({ kept: true, threshold: 90, cutoff: 2, thresholds: [{ type: 'enter_rank' }] });
     expect(why(4)).toMatchObject({ kept: true, threshold: 70, cutoff: 4, thresholds: [{ type: 'fill_up' }] });
@@ -79,7 +79,7 @@ describe('a buffer', () => {
 
   test('whose places are all taken reports to a constituent where they ran out', () => {
     // 1 to 3 enter, and the constituent 4 takes the last place: 5 is within the exit rank, but ranks after 4.
-    const why = buffered({ count: 4, enter_rank: 3, exit_rank: 6 }, [1, 2, 4, 5, 8]);
+    const why = explainBuffered({ count: 4, enter_rank: 3, exit_rank: 6 }, [1, 2, 4, 5, 8]);
     const places = { type: 'places', rank: 4, value: 70, met: false };
     // A constituent that enters by rank does not need a free place.
     expect(why(2).thresholds).toEqual([{ type: 'exit_rank', rank: 6, value: 50, met: true, distance: 0 }]);
@@ -99,14 +99,14 @@ describe('a buffer', () => {
   });
 
   test('is none at the first rebalance', () => {
-    const why = buffered({ count: 4, enter_rank: 3, exit_rank: 6 }, null);
+    const why = explainBuffered({ count: 4, enter_rank: 3, exit_rank: 6 }, null);
     for (const rank of [1, 5, 8])
       expect(why(rank)).toMatchObject({ threshold: 70, cutoff: 4, thresholds: [{ type: 'count', rank: 4 }] });
   });
 
   test('of coverage is that of constituents', () => {
     // 100 + 90 + 80 of 550 are the first half, and 70 makes it 340: the buffer reaches 60 % with the fourth.
-    const why = asked({
+    const why = explainRanks({
       type: 'CumulativeCoverage',
       params: { field: 'SCORE', coverage: 0.45, buffer: 0.15 },
       constituents: [4, 6],
@@ -120,7 +120,7 @@ describe('a buffer', () => {
 
 describe('a bound', () => {
   test('of constituents is what a constituent faced', () => {
-    const why = asked({
+    const why = explainRanks({
       type: 'MarketCapFilter',
       params: { minimum: 12, maximum: 40, incumbent_minimum: 9 },
       constituents: [1],
@@ -136,22 +136,22 @@ describe('a bound', () => {
   });
 
   test('on a score is reported next to the rank, the tighter of the two first', () => {
-    const composite = (params: object, scores?: readonly (number | null)[]) =>
-      asked({
+    const createComposite = (params: object, scores?: readonly (number | null)[]) =>
+      explainRanks({
         type: 'CompositeScore',
         params: { terms: [{ field: 'SCORE' }], missing: 'include', ...params },
         ...(scores ? { scores } : {}),
       });
     // The z-scores of 100 to 10 are (score - 55) / sqrt(825): six of them are above -0.5.
     const deviation = Math.sqrt(825);
-    const few = composite({ count: 8, minimum: -0.5 });
+    const few = createComposite({ count: 8, minimum: -0.5 });
     expect(few(8)).toMatchObject({ kept: false, threshold: -0.5, cutoff: 6 });
     expect(few(8).distance).toBeCloseTo(25 / deviation - 0.5, 12);
     expect(few(8).thresholds.map(({ type, met }) => [type, met])).toEqual([
       ['minimum', false],
       ['count', true],
     ]);
-    const many = composite({ count: 3, minimum: -0.5 });
+    const many = createComposite({ count: 3, minimum: -0.5 });
     expect(many(5)).toMatchObject({ kept: false, cutoff: 3 });
     expect(many(5).threshold).toBeCloseTo(25 / deviation, 12);
     expect(many(5).distance).toBeCloseTo(20 / deviation, 12);
@@ -160,7 +160,7 @@ describe('a bound', () => {
       ['minimum', true],
     ]);
     // A security without a score is kept because missing values are kept, not because it is a constituent.
-    const missing = composite({ count: 8, minimum: -0.5 }, [...SCORES.slice(0, 9), null]);
+    const missing = createComposite({ count: 8, minimum: -0.5 }, [...SCORES.slice(0, 9), null]);
     expect(missing(10)).toMatchObject({ kept: true, value: null, incumbent: false, distance: 0 });
   });
 });
@@ -178,15 +178,15 @@ const MOVABLE = [
 
 describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
   const market = createGeneratedMarket({ names: 50, sessions: 40, seed });
-  const random = generator(seed);
+  const random = createGenerator(seed);
   const constituents = market.identifiers.flatMap((_, column) => (random() < 0.35 ? [column] : []));
 
-  test.each(MOVABLE)('a name moved past all it missed under $type $params is kept', ({ type, params }) => {
+  test.each(MOVABLE)('a security moved past all it missed under $type $params is kept', ({ type, params }) => {
     const scores = market.fields.get('SCORE')!;
     const last = scores.length - market.identifiers.length;
-    const sm = aligned(market);
+    const sm = alignDays(market);
     const priced = [...sm.identifiers.keys()].filter((column) => sm.isPriceable(sm.sessions.length - 1, column, 5));
-    const before = decided(market, { type, params, constituents });
+    const before = decideRule(market, { type, params, constituents });
     let moved = 0;
     priced.forEach((column, position) => {
       const { value, thresholds, distance, threshold, cutoff } = before.because(position);
@@ -202,7 +202,7 @@ describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
       const changed = scores.slice();
       // Slightly beyond the threshold, so that an equal value does not rank before it; a bound is reached exactly.
       changed[last + column] = furthest.value! + (furthest.rank === null ? 0 : step * 1e-9);
-      const after = decided(
+      const after = decideRule(
         { ...market, fields: new Map([...market.fields, ['SCORE', changed]]) },
         { type, params, constituents },
       );
@@ -230,16 +230,19 @@ describe('with its example', () => {
   };
   const constituents = market.identifiers.flatMap((_, column) => (column % 3 === 0 ? [column] : []));
 
-  test.each(SELECTION_CLASSES)('$type keeps a name that has a value exactly when it reached all it had to', (rule) => {
-    const given = rule.example['params'] as Record<string, unknown>;
-    // A plug-in is read by its name, like a column.
-    const params = rule.takesPlugin === true ? { plugin: 'CLOSE' } : given;
-    const verdict = decided(market, { type: rule.type, params, constituents });
-    verdict.kept.forEach((kept, position) => {
-      const { value, thresholds } = verdict.because(position);
-      if (value === null || thresholds.length === 0) return;
-      expect(thresholds.every(({ met }) => met)).toBe(kept === 1);
-      for (const { met, distance } of thresholds) expect(met ? distance === 0 : distance! >= 0).toBe(true);
-    });
-  });
+  test.each(SELECTION_CLASSES)(
+    '$type keeps a security that has a value exactly when it reached all it had to',
+    (rule) => {
+      const given = rule.example['params'] as Record<string, unknown>;
+      // A plug-in is read by its name, like a column.
+      const params = rule.takesPlugin === true ? { plugin: 'CLOSE' } : given;
+      const verdict = decideRule(market, { type: rule.type, params, constituents });
+      verdict.kept.forEach((kept, position) => {
+        const { value, thresholds } = verdict.because(position);
+        if (value === null || thresholds.length === 0) return;
+        expect(thresholds.every(({ met }) => met)).toBe(kept === 1);
+        for (const { met, distance } of thresholds) expect(met ? distance === 0 : distance! >= 0).toBe(true);
+      });
+    },
+  );
 });

@@ -3,14 +3,14 @@ import { validateIndex } from '#domain/checks/validate-index.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { applyLadder } from '#domain/rules/ladder-caps.js';
 import { fc } from '../../fast-check.js';
-import { aligned, CALENDARS, deciderOf, documentOf, generator, marketOf } from './rule-market.js';
+import { alignDays, CALENDARS, deciderOf, documentOf, createGenerator, marketOf } from './rule-market.js';
 
 const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 
 const PARENT = documentOf({ weighting: { type: 'EqualWeight' } }, { id: 'PARENT' });
 
 /** Returns a stored document, with its expressions parsed from text. */
-function stored(weighting: object, rest: object = {}) {
+function storeIndex(weighting: object, rest: object = {}) {
   const body = {
     id: 'TEST',
     name: 'Test',
@@ -23,12 +23,12 @@ function stored(weighting: object, rest: object = {}) {
 }
 
 const errorsOf = (weighting: object, severity = 'error') =>
-  stored(weighting)
+  storeIndex(weighting)
     .findings.filter((finding) => finding.severity === severity)
     .map(({ code, path }) => `${code} ${path}`);
 
 function weightingOf(weighting: object): unknown {
-  const { document, findings } = stored(weighting);
+  const { document, findings } = storeIndex(weighting);
   if (document === undefined) throw new Error(JSON.stringify(findings));
   return document.pipeline!.weighting;
 }
@@ -43,7 +43,7 @@ interface Case {
 function decide({ sizes, columns = {}, issuers }: Case, limits: object) {
   const identifiers = sizes.map((_, i) => `S${String(i).padStart(3, '0')}`);
   const rows = Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, [values]]));
-  const sm = aligned(
+  const sm = alignDays(
     marketOf({
       identifiers,
       fields: { CLOSE: [sizes.map(() => 10)], SIZE: [sizes], ...rows },
@@ -96,7 +96,7 @@ describe('a cap by expression', () => {
   test('agrees with repeated clipping, holds every cap and sums to 1', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 1e6 }), fc.integer({ min: 3, max: 40 }), (seed, count) => {
-        const random = generator(seed);
+        const random = createGenerator(seed);
         const sizes = Array.from({ length: count }, () => 0.01 + random() ** 4);
         const limit = sizes.map(() => (0.5 + 2 * random()) / count);
         const decision = decide({ sizes, columns: { LIMIT: limit } }, { cap: 'LIMIT * 1' });
@@ -299,13 +299,13 @@ test('limits that contradict each other or do nothing are found in the document'
 });
 
 test('the methodology says every limit', () => {
-  const text = (limits: object) => {
-    const { document } = stored({ type: 'EqualWeight', ...limits });
+  const formatText = (limits: object) => {
+    const { document } = storeIndex({ type: 'EqualWeight', ...limits });
     return createMethodology(document!).join(' ');
   };
-  expect(text({ cap: 'min(0.09, 3 * SHARE)' })).toContain('No weight is above min(0.09, 3 * SHARE)');
-  expect(text({ cap: 0.09, cap_by: 'ISSUER' })).toContain('No group of ISSUER has a total weight above 9%');
-  expect(text({ ladder_caps: NASDAQ })).toContain('If any weight is above 24%, no weight is above 20%');
-  expect(text({ ladder_caps: NASDAQ })).toContain('exceed 48% in total, they are scaled to a total of 40%');
-  expect(text({ phase_in: { field: 'FREE_FLOAT', steps: 10 } })).toContain('phased in over 10 reviews');
+  expect(formatText({ cap: 'min(0.09, 3 * SHARE)' })).toContain('No weight is above min(0.09, 3 * SHARE)');
+  expect(formatText({ cap: 0.09, cap_by: 'ISSUER' })).toContain('No group of ISSUER has a total weight above 9%');
+  expect(formatText({ ladder_caps: NASDAQ })).toContain('If any weight is above 24%, no weight is above 20%');
+  expect(formatText({ ladder_caps: NASDAQ })).toContain('exceed 48% in total, they are scaled to a total of 40%');
+  expect(formatText({ phase_in: { field: 'FREE_FLOAT', steps: 10 } })).toContain('phased in over 10 reviews');
 });

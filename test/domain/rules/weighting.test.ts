@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { LINKAGES } from '#kernels/weighting/hierarchical-risk-parity.js';
 import { plainOrder, plainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
-import { aligned, createGeneratedMarket, marketOf, weightsBy } from './rule-market.js';
-import { deviation, mean, listRankedNames, slowMarket, zScores, type SlowMarket } from './slow-market.js';
+import { alignDays, createGeneratedMarket, marketOf, weightsBy } from './rule-market.js';
+import { computeDeviation, mean, listRankedNames, slowMarket, zScores, type SlowMarket } from './slow-market.js';
 
 type Raw = Map<string, number>;
 
@@ -100,7 +100,7 @@ const CASES: Case[] = [
     raw: (slow, universe, t) =>
       of(universe, (name) => {
         const returns = slow.windowValues('RETURN', name, t, 120);
-        return returns.length < 80 ? 0 : 1 / (deviation(returns) * Math.sqrt(252));
+        return returns.length < 80 ? 0 : 1 / (computeDeviation(returns) * Math.sqrt(252));
       }),
   },
   {
@@ -125,11 +125,11 @@ const CASES: Case[] = [
     raw(slow, universe, t) {
       const score = (name: string) => slow.latest('SCORE', name, t);
       const close = (name: string) => slow.latest('CLOSE', name, t);
-      const both = (name: string) => {
+      const addFields = (name: string) => {
         const [a, b] = [score(name), close(name)];
         return a === null || b === null ? null : a * b;
       };
-      const [z1, z2, z3] = [score, close, both].map((get) => zScores(nullable(universe, get)));
+      const [z1, z2, z3] = [score, close, addFields].map((get) => zScores(nullable(universe, get)));
       const tilt = (z: number | null | undefined, sign: number) =>
         z === null || z === undefined ? 0 : phi(sign * Math.min(3, Math.max(-3, z)));
       return of(universe, (name) => tilt(z1!.get(name), 1) * tilt(z2!.get(name), -1) ** 2 * tilt(z3!.get(name), 1));
@@ -154,13 +154,13 @@ const CASES: Case[] = [
     type: 'GroupWeight',
     params: { field: 'SECTOR', between: 'market_cap', within: 'equal' },
     raw(slow, universe, t) {
-      const members = (name: string) =>
+      const listMembers = (name: string) =>
         universe.filter((other) => slow.reference(other, 'SECTOR') === slow.reference(name, 'SECTOR'));
       return of(
         universe,
         (name) =>
-          members(name).reduce((sum, other) => sum + (slow.latest('FREE_FLOAT_MARKET_CAP', other, t) ?? 0), 0) /
-          members(name).length,
+          listMembers(name).reduce((sum, other) => sum + (slow.latest('FREE_FLOAT_MARKET_CAP', other, t) ?? 0), 0) /
+          listMembers(name).length,
       );
     },
   },
@@ -188,7 +188,7 @@ test('every weighting class is evaluated here', () => {
 describe('each weighting class gives the weights of its formula', () => {
   for (const seed of [1, 2]) {
     const market = createGeneratedMarket({ names: 50, sessions: 200, seed });
-    const sm = aligned(market);
+    const sm = alignDays(market);
     const slow = slowMarket(market);
     CASES.forEach(({ type, params, raw }, i) => {
       test(`${type} ${i} on market ${seed}`, () => {
@@ -208,7 +208,7 @@ describe('each weighting class gives the weights of its formula', () => {
 
 describe('weightings solved from a covariance', () => {
   const market = createGeneratedMarket({ names: 25, sessions: 300, seed: 4 });
-  const sm = aligned(market);
+  const sm = alignDays(market);
   const slow = slowMarket(market);
   const t = 299;
   const window = 250;
@@ -256,7 +256,7 @@ describe('weightings solved from a covariance', () => {
   const marginal = (sigma: readonly (readonly number[])[], w: readonly number[]) =>
     sigma.map((row) => row.reduce((sum, value, j) => sum + value * w[j]!, 0));
 
-  test('equal risk: every covered name contributes the same to 1e-8 relative', () => {
+  test('equal risk: every covered security contributes the same to 1e-8 relative', () => {
     for (const intensity of [null, 0.5]) {
       const { covered, sigma } = covariance(intensity);
       const weights = weightsBy(sm, { type: 'EqualRiskWeight', params: { window, intensity } }) as Record<
@@ -270,7 +270,7 @@ describe('weightings solved from a covariance', () => {
     }
   });
 
-  test('minimum variance: no covered name can lower the variance within its bound', () => {
+  test('minimum variance: no covered security can lower the variance within its bound', () => {
     for (const upper of [1, 0.12]) {
       const { covered, sigma } = covariance(null);
       const weights = weightsBy(sm, { type: 'MinimumVarianceWeight', params: { window, upper } }) as Record<
@@ -304,7 +304,7 @@ describe('weightings solved from a covariance', () => {
 });
 
 describe('refusals of weightings', () => {
-  const sm = aligned(
+  const sm = alignDays(
     marketOf({ identifiers: ['A', 'B', 'C'], fields: { CLOSE: [[1, 2, 3]], SCORE: [[-1, null, 2]] } }),
   );
 
@@ -336,7 +336,9 @@ describe('refusals of weightings', () => {
   });
 
   test('values too large to be summed are still weighed by their ratios', () => {
-    const huge = aligned(marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1]], SIZE: [[1e308, 1.5e308]] } }));
+    const huge = alignDays(
+      marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1]], SIZE: [[1e308, 1.5e308]] } }),
+    );
     expect(weightsBy(huge, { type: 'FieldWeight', params: { field: 'SIZE' } })).toEqual({
       A: expect.closeTo(0.4, 12),
       B: expect.closeTo(0.6, 12),

@@ -22,8 +22,8 @@ const NAMES = 7;
 const DEFINITIONS: Readonly<
   Record<string, { readonly fast: Statistic; readonly slow: (values: readonly number[]) => number }>
 > = {
-  mean: { fast: STATISTICS.mean, slow: (values) => total(values) / values.length },
-  sum: { fast: STATISTICS.sum, slow: total },
+  mean: { fast: STATISTICS.mean, slow: (values) => computeTotal(values) / values.length },
+  sum: { fast: STATISTICS.sum, slow: computeTotal },
   min: { fast: STATISTICS.min, slow: (values) => Math.min(...values) },
   max: { fast: STATISTICS.max, slow: (values) => Math.max(...values) },
   median: { fast: STATISTICS.median, slow: middle },
@@ -32,7 +32,7 @@ const DEFINITIONS: Readonly<
   product: { fast: computeProduct, slow: (values) => values.reduce((result, value) => result * value, 1) },
 };
 
-function total(values: readonly number[]): number {
+function computeTotal(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0);
 }
 
@@ -44,8 +44,8 @@ function middle(values: readonly number[]): number {
 
 function spread(values: readonly number[]): number {
   if (values.length < 2) return NaN;
-  const mean = total(values) / values.length;
-  return Math.sqrt(total(values.map((value) => (value - mean) ** 2)) / (values.length - 1));
+  const mean = computeTotal(values) / values.length;
+  return Math.sqrt(computeTotal(values.map((value) => (value - mean) ** 2)) / (values.length - 1));
 }
 
 const cell = fc.oneof(

@@ -60,21 +60,21 @@ function marketOf({ close, weights, sectors, dividends = [], series = {} }: Sket
 }
 
 /** Returns constant prices that change on the given sessions. */
-const steps = (start: number, changes: Readonly<Record<number, number>>) => {
+const listSteps = (start: number, changes: Readonly<Record<number, number>>) => {
   let price = start;
   return DATES.map((_, s) => (price *= 1 + (changes[s] ?? 0)));
 };
 
-test('a window by hand: bought at the close before it, dividends in, a name without prices as its group or as all', () => {
-  const late = (prices: number[]) => prices.map((price, s) => (s < 20 ? null : price));
+test('a window by hand: bought at the close before it, dividends in, a security without prices as its group or as all', () => {
+  const removeEarly = (prices: number[]) => prices.map((price, s) => (s < 20 ? null : price));
   const market = marketOf({
     close: {
-      A: steps(100, { 10: 0.1, 11: -0.2 }),
-      B: steps(50, { 10: -0.1 }),
-      NEW: late(steps(20, {})),
-      ODD: late(steps(30, {})),
+      A: listSteps(100, { 10: 0.1, 11: -0.2 }),
+      B: listSteps(50, { 10: -0.1 }),
+      NEW: removeEarly(listSteps(20, {})),
+      ODD: removeEarly(listSteps(30, {})),
       // Not held, in the group of NEW.
-      PEER: steps(10, { 11: -0.3 }),
+      PEER: listSteps(10, { 11: -0.3 }),
     },
     weights: { A: 0.4, B: -0.2, NEW: 0.3, ODD: 0.4, GONE: 0.05 },
     sectors: { A: 'X', B: 'X', NEW: 'Y', PEER: 'Y', ODD: 'Z', GONE: 'X' },
@@ -116,7 +116,7 @@ test('a window by hand: bought at the close before it, dividends in, a name with
 });
 
 test('a window outside the store has no return, and the range of the store is reported; so is an end beyond it', () => {
-  const market = marketOf({ close: { A: steps(100, { 79: 0.1 }) }, weights: { A: 1 }, sectors: { A: 'X' } });
+  const market = marketOf({ close: { A: listSteps(100, { 79: 0.1 }) }, weights: { A: 1 }, sectors: { A: 'X' } });
   const of = (window: { start: string; end: string }) =>
     computeScenario(market, { name: 'w', window }, { by: 'SECTOR', path: 'scenarios[2]' });
   for (const window of [
@@ -195,37 +195,37 @@ test('an exact response to two factors is found; missing values are left out; a 
 test('shocks: names and groups as they are, the rest by its response to a series, one too young as its group', () => {
   const random = seeded(9);
   const moves = Float64Array.from({ length: SESSIONS }, () => (random() - 0.5) / 50);
-  const path = (beta: number) => {
+  const listPath = (beta: number) => {
     let price = 100;
     return [...moves].map((move) => (price *= 1 + beta * move));
   };
   const market = marketOf({
     close: {
-      A: path(1.5),
-      B: path(0.5),
-      C: path(2),
-      D: path(1),
-      E: path(1),
-      YOUNG: path(3).map((price, s) => (s < 70 ? null : price)),
+      A: listPath(1.5),
+      B: listPath(0.5),
+      C: listPath(2),
+      D: listPath(1),
+      E: listPath(1),
+      YOUNG: listPath(3).map((price, s) => (s < 70 ? null : price)),
     },
     weights: { A: 0.25, B: 0.25, C: 0.2, D: 0.1, YOUNG: 0.2 },
     sectors: { A: 'X', B: 'X', C: 'Y', D: 'Z', E: 'Z', YOUNG: 'X' },
-    series: { WORLD: path(1) },
+    series: { WORLD: listPath(1) },
   });
   const terms = { name: 's', regression_sessions: 60, path: 'scenarios[0]', by: 'SECTOR' };
   const result = computeShockScenario(market, { ...terms, shocks: { WORLD: -0.1, C: 0.07, 'SECTOR:Z': -0.5 } });
   const returns = Object.fromEntries(result.by_name.map(({ identifier, return: value }) => [identifier, value]));
-  const near = (value: number): unknown => expect.closeTo(value, 10);
+  const expectValue = (value: number): unknown => expect.closeTo(value, 10);
   expect(returns).toEqual({
-    A: near(-0.15),
-    B: near(-0.05),
-    C: near(0.07),
-    D: near(-0.5),
-    YOUNG: near((-0.15 - 0.05) / 2),
+    A: expectValue(-0.15),
+    B: expectValue(-0.05),
+    C: expectValue(0.07),
+    D: expectValue(-0.5),
+    YOUNG: expectValue((-0.15 - 0.05) / 2),
   });
   expect(result.proxied).toEqual([{ identifier: 'YOUNG', proxy: 'X' }]);
   expect(result.return).toBeCloseTo(0.25 * -0.2 + 0.2 * 0.07 - 0.05 + 0.2 * -0.1, 10);
-  expect(result).toMatchObject({ observations: 60, r_squared: near(1) });
+  expect(result).toMatchObject({ observations: 60, r_squared: expectValue(1) });
   const only = computeShockScenario(market, { ...terms, shocks: { A: -0.2 } });
   expect(only.return).toBeCloseTo(-0.05, 14);
   expect(only.r_squared).toBeNull();
@@ -257,21 +257,22 @@ test('the standard error of the return is that of the responding part as one res
   const result = computeShockScenario(market, { ...terms, shocks: { WORLD: -0.1, STRUCK: 0.3 } });
   // YOUNG responds like the mean of A and B; the response of STRUCK is given.
   const counted = { A: 0.4, B: 0.3, C: 0.1 };
-  const last = (prices: readonly number[]) => prices.map((price, s) => price / prices[s - 1]! - 1).slice(-60);
+  const listLastReturns = (prices: readonly number[]) =>
+    prices.map((price, s) => price / prices[s - 1]! - 1).slice(-60);
   const part = Object.entries(counted).map(([name, weight]) =>
-    last(close[name as keyof typeof counted]).map((value) => weight * value),
+    listLastReturns(close[name as keyof typeof counted]).map((value) => weight * value),
   );
   const y = part[0]!.map((value, t) => value + part[1]![t]! + part[2]![t]!);
   const x = moves.slice(-60);
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / 60;
-  const product = (a: readonly number[], b: readonly number[]) =>
+  const computeProduct = (a: readonly number[], b: readonly number[]) =>
     a.reduce((sum, value, t) => sum + (value - mean(a)) * (b[t]! - mean(b)), 0);
-  const left = product(y, y) - product(x, y) ** 2 / product(x, x);
-  expect(result.standard_error).toBeCloseTo(0.1 * Math.sqrt(left / 58 / product(x, x)), 12);
+  const left = computeProduct(y, y) - computeProduct(x, y) ** 2 / computeProduct(x, x);
+  expect(result.standard_error).toBeCloseTo(0.1 * Math.sqrt(left / 58 / computeProduct(x, x)), 12);
 });
 
 test('a shock of nothing known, and factors that move together, are refused by their place', () => {
-  const prices = steps(10, Object.fromEntries(DATES.map((_, s) => [s, ((s * 7) % 5) / 100 - 0.02])));
+  const prices = listSteps(10, Object.fromEntries(DATES.map((_, s) => [s, ((s * 7) % 5) / 100 - 0.02])));
   const market = marketOf({
     close: { A: prices },
     weights: { A: 1 },
@@ -279,20 +280,20 @@ test('a shock of nothing known, and factors that move together, are refused by t
     series: { W: prices, V: prices.map((price) => 2 * price) },
   });
   const terms = { name: 's', regression_sessions: 60, path: 'scenarios[3]', by: 'SECTOR' };
-  const refusal = (shocks: Record<string, number>) => {
+  const createRefusal = (shocks: Record<string, number>) => {
     try {
       return computeShockScenario(market, { ...terms, shocks });
     } catch (thrown) {
       return thrown;
     }
   };
-  expect(refusal({ 'SECTOR:Nothing': 0.1 })).toMatchObject({
+  expect(createRefusal({ 'SECTOR:Nothing': 0.1 })).toMatchObject({
     detail: { findings: [{ code: 'UNKNOWN_IDENTIFIER', path: 'scenarios[3].shocks.SECTOR:Nothing' }] },
   });
-  expect(refusal({ W: -0.1, V: 0.1 })).toMatchObject({
+  expect(createRefusal({ W: -0.1, V: 0.1 })).toMatchObject({
     detail: { findings: [{ message: expect.stringContaining('are collinear') }] },
   });
-  expect(refusal({ W: -0.1 })).toMatchObject({ return: expect.closeTo(-0.1, 10) });
+  expect(createRefusal({ W: -0.1 })).toMatchObject({ return: expect.closeTo(-0.1, 10) });
 });
 
 test('two scenarios of one name are refused, the second named with the first', () => {
@@ -331,7 +332,7 @@ test.each([
 
 test('sessions of a regression that no shock needs are reported', () => {
   const market = marketOf({
-    close: { A: steps(100, { 10: 0.1 }), B: steps(50, { 40: 0.02, 50: -0.03 }) },
+    close: { A: listSteps(100, { 10: 0.1 }), B: listSteps(50, { 40: 0.02, 50: -0.03 }) },
     weights: { A: 1 },
     sectors: { A: 'X', B: 'X' },
   });

@@ -27,7 +27,7 @@ const specs = fc
 const codes = fc.constantFrom('XNYS', 'XLON', 'XTKS', 'XSHG', 'ASEX', 'XTAE');
 const baseDays = fc.integer({ min: parseValidDay('2005-01-01'), max: parseValidDay('2025-06-30') });
 const cases = fc.record({ rebalance: specs, code: codes, baseDay: baseDays });
-const whole = ({ rebalance, code, baseDay }: { rebalance: RebalanceSpec; code: string; baseDay: Day }) => {
+const findAllSessions = ({ rebalance, code, baseDay }: { rebalance: RebalanceSpec; code: string; baseDay: Day }) => {
   const calendar = calendarOf(code);
   return { calendar, found: listRebalanceDates({ rebalance, calendar, baseDay, from: -1e6, to: 1e6 }) };
 };
@@ -36,7 +36,7 @@ describe('every schedule', () => {
   test('trades on sessions, ascending, from the base date on, each dated on or after its session', () => {
     fc.assert(
       fc.property(cases, (given) => {
-        const { calendar, found } = whole(given);
+        const { calendar, found } = findAllSessions(given);
         const base = found[0]!;
         expect(base.session).toBe([...calendar.sessions].find((day) => day >= given.baseDay));
         const broken = found.filter(({ date, session, decision }, i) => {
@@ -56,7 +56,7 @@ describe('every schedule', () => {
   test('counts its lag in sessions', () => {
     fc.assert(
       fc.property(cases, (given) => {
-        const { calendar, found } = whole(given);
+        const { calendar, found } = findAllSessions(given);
         const lag = given.rebalance.effective_lag;
         const counted = found.map(({ session, decision }) => {
           const at = calendar.sessions.indexOf(session);
@@ -74,7 +74,7 @@ describe('every schedule', () => {
       fc.property(cases, fc.constantFrom(...frequencies), fc.nat(), (given, frequency, pick) => {
         const weekday = frequency === 'weekly' ? null : given.rebalance.weekday;
         const rebalance = RebalanceSpec.parse({ ...given.rebalance, frequency, weekday, roll: 'following', dates: [] });
-        const { calendar, found } = whole({ ...given, rebalance });
+        const { calendar, found } = findAllSessions({ ...given, rebalance });
         const sessions = found.slice(1).map(({ session }) => session); // The base date is not an anchor.
         const closed = sessions[pick % sessions.length]!;
         const next = calendar.sessions[calendar.sessions.indexOf(closed) + 1]!;
@@ -93,7 +93,7 @@ describe('every schedule', () => {
   test('is the same whichever window it is asked for in', () => {
     fc.assert(
       fc.property(cases, baseDays, fc.integer({ min: 0, max: 3000 }), (given, from, length) => {
-        const { calendar, found } = whole(given);
+        const { calendar, found } = findAllSessions(given);
         const part = listRebalanceDates({
           rebalance: given.rebalance,
           calendar,
@@ -113,7 +113,7 @@ describe('every schedule', () => {
     );
     fc.assert(
       fc.property(monthly, (given) => {
-        const { calendar, found } = whole(given);
+        const { calendar, found } = findAllSessions(given);
         expect(found.map(({ date }) => formatDay(date))).toEqual(
           walkMonths(given.rebalance, calendar, found[0]!.session).map(formatDay),
         );

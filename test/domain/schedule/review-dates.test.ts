@@ -14,7 +14,7 @@ const rowsOf = (spec: Spec, from: string, to: string, code = 'XNYS') =>
       [session, decision, announcement, pricing].map(formatDay).join(' '),
     );
 
-const cadence = (spec: Spec, base = '2024-01-02', code = 'XNYS') => ({
+const createCadence = (spec: Spec, base = '2024-01-02', code = 'XNYS') => ({
   rebalance: RebalanceSpec.parse(spec),
   calendar: calendarOf(code),
   baseDay: parseValidDay(base),
@@ -48,7 +48,7 @@ describe('dates of a review on the sessions of New York', () => {
       '2024-09-20 2024-09-04 2024-09-06 2024-09-13',
       '2024-12-20 2024-12-04 2024-12-06 2024-12-13',
     ]);
-    const [finding] = checkDateOrder(cadence(spec));
+    const [finding] = checkDateOrder(createCadence(spec));
     expect(finding).toMatchObject({
       severity: 'error',
       code: 'INVALID_RANGE',
@@ -103,7 +103,7 @@ describe('dates of a review on the sessions of New York', () => {
     };
     const [base] = schedule(spec, '2024-01-02', '2024-12-31');
     expect(formatDay(base!.decision)).toBe('2024-01-02');
-    expect(checkDateOrder(cadence(spec))).toEqual([]);
+    expect(checkDateOrder(createCadence(spec))).toEqual([]);
   });
 });
 
@@ -128,7 +128,7 @@ describe('an order of dates that cannot be kept is an error that names the first
       'gives 2024-03-07 for the rebalance effective on 2024-03-15, which is before the reference date 2024-03-08',
     ],
   ])('%s', (_, spec, path, message) => {
-    const findings = checkDateOrder(cadence(spec));
+    const findings = checkDateOrder(createCadence(spec));
     expect(findings).toHaveLength(1);
     expect(findings[0]).toMatchObject({ severity: 'error', code: 'INVALID_RANGE', path });
     expect(findings[0]!.message).toContain(message);
@@ -157,18 +157,18 @@ describe('an order of dates that cannot be kept is an error that names the first
   });
 
   test('a phase that the next rebalance cuts off', () => {
-    const [finding] = checkPhase(cadence({ frequency: 'weekly', weekday: 0, phase: { sessions: 6 } }));
+    const [finding] = checkPhase(createCadence({ frequency: 'weekly', weekday: 0, phase: { sessions: 6 } }));
     expect(finding).toMatchObject({ severity: 'error', code: 'INVALID_RANGE', path: 'rebalance.phase' });
     expect(finding!.message).toContain(
       'the rebalance of 2024-01-08 over 6 closes, up to 2024-01-16, but the next one takes effect on 2024-01-16',
     );
-    expect(checkPhase(cadence({ frequency: 'monthly', phase: { sessions: 10 } }))).toEqual([]);
+    expect(checkPhase(createCadence({ frequency: 'monthly', phase: { sessions: 10 } }))).toEqual([]);
   });
 });
 
 test('a schedule shows every close of a phase, and announces the rebalance once', () => {
   // GSCI: the fifth to the ninth session of January 2025; the ninth of January was a day of mourning.
-  const { rebalance, calendar, baseDay } = cadence(
+  const { rebalance, calendar, baseDay } = createCadence(
     {
       frequency: 'custom',
       dates: ['2025-01-07'],

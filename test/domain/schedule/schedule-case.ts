@@ -22,7 +22,7 @@ export const schedule = (
     to: parseValidDay(to),
   });
 /** Dates after the base rebalance. */
-export const dates = (...args: Parameters<typeof schedule>) =>
+export const listDates = (...args: Parameters<typeof schedule>) =>
   schedule(...args)
     .slice(1)
     .map(({ date }) => formatDay(date));

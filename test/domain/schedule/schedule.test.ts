@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { type Spec, schedule, dates } from './schedule-case.js';
+import { type Spec, schedule, listDates } from './schedule-case.js';
 
 describe('a schedule', () => {
   test('begins on the first session on or after the base date', () => {
@@ -13,16 +13,16 @@ describe('a schedule', () => {
   });
 
   test('is quarterly on last sessions unless the document says otherwise', () => {
-    expect(dates({}, '2024-01-02', '2024-12-31')).toEqual(['2024-03-28', '2024-06-28', '2024-09-30', '2024-12-31']);
+    expect(listDates({}, '2024-01-02', '2024-12-31')).toEqual(['2024-03-28', '2024-06-28', '2024-09-30', '2024-12-31']);
   });
 
   test('names the last month of each half and of the year', () => {
-    expect(dates({ frequency: 'semi_annual' }, '2023-01-03', '2024-06-30')).toEqual([
+    expect(listDates({ frequency: 'semi_annual' }, '2023-01-03', '2024-06-30')).toEqual([
       '2023-06-30',
       '2023-12-29',
       '2024-06-28',
     ]);
-    expect(dates({ frequency: 'annual', anchor: 'first_session' }, '2022-01-03', '2024-12-31')).toEqual([
+    expect(listDates({ frequency: 'annual', anchor: 'first_session' }, '2022-01-03', '2024-12-31')).toEqual([
       '2022-12-01',
       '2023-12-01',
       '2024-12-02',
@@ -30,30 +30,29 @@ describe('a schedule', () => {
   });
 
   test('keeps to the months of the document', () => {
-    expect(dates({ frequency: 'quarterly', months: [2, 5, 8, 11] }, '2024-01-02', '2024-12-31')).toEqual([
+    expect(listDates({ frequency: 'quarterly', months: [2, 5, 8, 11] }, '2024-01-02', '2024-12-31')).toEqual([
       '2024-02-29',
       '2024-05-31',
       '2024-08-30',
       '2024-11-29',
     ]);
-    expect(dates({ frequency: 'monthly', months: [1], anchor: 'first_session' }, '2023-01-03', '2025-12-31')).toEqual([
-      '2024-01-02',
-      '2025-01-02',
-    ]);
+    expect(
+      listDates({ frequency: 'monthly', months: [1], anchor: 'first_session' }, '2023-01-03', '2025-12-31'),
+    ).toEqual(['2024-01-02', '2025-01-02']);
   });
 
   test('falls on third Fridays, and on the next session where that Friday is a holiday', () => {
-    expect(dates({ anchor: 'third_friday' }, '2024-01-02', '2024-12-31')).toEqual([
+    expect(listDates({ anchor: 'third_friday' }, '2024-01-02', '2024-12-31')).toEqual([
       '2024-03-15',
       '2024-06-21',
       '2024-09-20',
       '2024-12-20',
     ]);
-    expect(dates({ frequency: 'monthly', months: [4], anchor: 'third_friday' }, '2014-01-02', '2014-12-31')).toEqual([
-      '2014-04-21',
-    ]);
     expect(
-      dates(
+      listDates({ frequency: 'monthly', months: [4], anchor: 'third_friday' }, '2014-01-02', '2014-12-31'),
+    ).toEqual(['2014-04-21']);
+    expect(
+      listDates(
         { frequency: 'monthly', months: [4], anchor: 'third_friday', roll: 'preceding' },
         '2014-01-02',
         '2014-12-31',
@@ -63,41 +62,41 @@ describe('a schedule', () => {
 
   test('takes the fifth weekday of a month as its last', () => {
     const last: Spec = { frequency: 'monthly', anchor: 'nth_weekday', weekday: 2, nth: 5, months: [2, 5] };
-    expect(dates(last, '2024-01-02', '2024-12-31')).toEqual(['2024-02-28', '2024-05-29']);
-    expect(dates({ ...last, nth: 2 }, '2024-01-02', '2024-12-31')).toEqual(['2024-02-14', '2024-05-08']);
+    expect(listDates(last, '2024-01-02', '2024-12-31')).toEqual(['2024-02-28', '2024-05-29']);
+    expect(listDates({ ...last, nth: 2 }, '2024-01-02', '2024-12-31')).toEqual(['2024-02-14', '2024-05-08']);
   });
 
   test('clips a day to the end of its month', () => {
     const day31: Spec = { frequency: 'monthly', anchor: 'day_of_month', day: 31, months: [2, 4] };
-    expect(dates(day31, '2024-01-02', '2024-12-31')).toEqual(['2024-02-29', '2024-04-30']);
-    expect(dates(day31, '2023-01-03', '2023-12-31')).toEqual(['2023-02-28', '2023-05-01']);
+    expect(listDates(day31, '2024-01-02', '2024-12-31')).toEqual(['2024-02-29', '2024-04-30']);
+    expect(listDates(day31, '2023-01-03', '2023-12-31')).toEqual(['2023-02-28', '2023-05-01']);
   });
 
   test('rolls over the holidays of its exchange', () => {
     const may: Spec = { frequency: 'monthly', anchor: 'day_of_month', day: 4, months: [5] };
-    expect(dates(may, '2020-01-02', '2020-12-31', { code: 'XNYS' })).toEqual(['2020-05-04']);
-    expect(dates({ ...may, day: 8 }, '2020-01-02', '2020-12-31', { code: 'XLON' })).toEqual(['2020-05-11']);
-    expect(dates({ ...may, day: 8, roll: 'preceding' }, '2020-01-02', '2020-12-31', { code: 'XLON' })).toEqual([
+    expect(listDates(may, '2020-01-02', '2020-12-31', { code: 'XNYS' })).toEqual(['2020-05-04']);
+    expect(listDates({ ...may, day: 8 }, '2020-01-02', '2020-12-31', { code: 'XLON' })).toEqual(['2020-05-11']);
+    expect(listDates({ ...may, day: 8, roll: 'preceding' }, '2020-01-02', '2020-12-31', { code: 'XLON' })).toEqual([
       '2020-05-07',
     ]);
-    expect(dates({ ...may, day: 8 }, '2020-01-02', '2020-12-31', { code: 'XNYS' })).toEqual(['2020-05-08']);
+    expect(listDates({ ...may, day: 8 }, '2020-01-02', '2020-12-31', { code: 'XNYS' })).toEqual(['2020-05-08']);
     const thanksgiving: Spec = { frequency: 'monthly', anchor: 'nth_weekday', weekday: 3, nth: 4, months: [11] };
-    expect(dates(thanksgiving, '2023-01-03', '2023-12-31', { code: 'XNYS' })).toEqual(['2023-11-24']);
-    expect(dates(thanksgiving, '2023-01-03', '2023-12-31', { code: 'XLON' })).toEqual(['2023-11-23']);
+    expect(listDates(thanksgiving, '2023-01-03', '2023-12-31', { code: 'XNYS' })).toEqual(['2023-11-24']);
+    expect(listDates(thanksgiving, '2023-01-03', '2023-12-31', { code: 'XLON' })).toEqual(['2023-11-23']);
   });
 
   test('is weekly on the last session of the ISO week, or on a weekday that rolls', () => {
-    expect(dates({ frequency: 'weekly' }, '2024-03-18', '2024-04-07')).toEqual([
+    expect(listDates({ frequency: 'weekly' }, '2024-03-18', '2024-04-07')).toEqual([
       '2024-03-22',
       '2024-03-28',
       '2024-04-05',
     ]);
-    expect(dates({ frequency: 'weekly', weekday: 4 }, '2024-03-18', '2024-04-07')).toEqual([
+    expect(listDates({ frequency: 'weekly', weekday: 4 }, '2024-03-18', '2024-04-07')).toEqual([
       '2024-03-22',
       '2024-04-01',
       '2024-04-05',
     ]);
-    expect(dates({ frequency: 'weekly', weekday: 4, roll: 'preceding' }, '2024-03-18', '2024-04-07')).toEqual([
+    expect(listDates({ frequency: 'weekly', weekday: 4, roll: 'preceding' }, '2024-03-18', '2024-04-07')).toEqual([
       '2024-03-22',
       '2024-03-28',
       '2024-04-05',
@@ -105,12 +104,12 @@ describe('a schedule', () => {
   });
 
   test('leaves out a week without a session, and holds two weeks that roll to one session once', () => {
-    expect(dates({ frequency: 'weekly' }, '2024-01-29', '2024-02-25', { code: 'XSHG' })).toEqual([
+    expect(listDates({ frequency: 'weekly' }, '2024-01-29', '2024-02-25', { code: 'XSHG' })).toEqual([
       '2024-02-02',
       '2024-02-08',
       '2024-02-23',
     ]);
-    expect(dates({ frequency: 'weekly', weekday: 4 }, '2024-01-29', '2024-02-25', { code: 'XSHG' })).toEqual([
+    expect(listDates({ frequency: 'weekly', weekday: 4 }, '2024-01-29', '2024-02-25', { code: 'XSHG' })).toEqual([
       '2024-02-02',
       '2024-02-19',
       '2024-02-23',
@@ -118,7 +117,7 @@ describe('a schedule', () => {
   });
 
   test('leaves out a month without a session that asks for one', () => {
-    expect(dates({ frequency: 'monthly' }, '2015-06-01', '2015-08-31', { code: 'ASEX' })).toEqual([
+    expect(listDates({ frequency: 'monthly' }, '2015-06-01', '2015-08-31', { code: 'ASEX' })).toEqual([
       '2015-06-26',
       '2015-08-31',
     ]);
@@ -139,8 +138,8 @@ describe('a schedule', () => {
       frequency: 'custom',
       dates: ['2024-07-04', '2024-03-30', '2024-03-31', '2023-12-01', '2024-04-01'],
     };
-    expect(dates(custom, '2024-01-02', '2024-12-31')).toEqual(['2024-04-01', '2024-07-05']);
-    expect(dates({ ...custom, roll: 'preceding' }, '2024-01-02', '2024-12-31')).toEqual([
+    expect(listDates(custom, '2024-01-02', '2024-12-31')).toEqual(['2024-04-01', '2024-07-05']);
+    expect(listDates({ ...custom, roll: 'preceding' }, '2024-01-02', '2024-12-31')).toEqual([
       '2024-03-28',
       '2024-04-01',
       '2024-07-03',
@@ -182,8 +181,8 @@ describe('a schedule', () => {
 
   test('drops an unadjusted date that would take effect on the base session or before it', () => {
     const spec: Spec = { frequency: 'custom', dates: ['2024-03-31', '2024-04-06'], roll: 'unadjusted' };
-    expect(dates(spec, '2024-03-28', '2024-12-31')).toEqual(['2024-04-06']);
-    expect(dates(spec, '2024-03-30', '2024-12-31')).toEqual(['2024-04-06']);
+    expect(listDates(spec, '2024-03-28', '2024-12-31')).toEqual(['2024-04-06']);
+    expect(listDates(spec, '2024-03-30', '2024-12-31')).toEqual(['2024-04-06']);
   });
 
   test('decides a lag of sessions before the effect', () => {
@@ -212,17 +211,17 @@ describe('a schedule', () => {
 
   test('ends with the last period that the calendar covers wholly', () => {
     const end = { code: 'XTAE', base: '2026-09-01' };
-    expect(dates({ frequency: 'monthly' }, '2026-09-01', '2027-12-31', end)).toEqual([
+    expect(listDates({ frequency: 'monthly' }, '2026-09-01', '2027-12-31', end)).toEqual([
       '2026-09-30',
       '2026-10-30',
       '2026-11-30',
       '2026-12-31',
     ]);
-    expect(dates({ frequency: 'weekly' }, '2026-12-01', '2027-12-31', { ...end, base: '2026-12-01' }).at(-1)).toBe(
+    expect(listDates({ frequency: 'weekly' }, '2026-12-01', '2027-12-31', { ...end, base: '2026-12-01' }).at(-1)).toBe(
       '2026-12-25',
     );
     expect(
-      dates({ frequency: 'custom', dates: ['2026-12-30', '2027-01-04'] }, '2026-12-01', '2027-12-31', {
+      listDates({ frequency: 'custom', dates: ['2026-12-30', '2027-01-04'] }, '2026-12-01', '2027-12-31', {
         ...end,
         base: '2026-12-01',
       }),

@@ -30,8 +30,8 @@ test('fields are built at the first use, once for all schemas that derive from i
 test('schemas, values and errors are those of a strict object', () => {
   const { schema } = sample();
   const strict = z.strictObject({ id: z.string().meta({ id: 'StrictId' }), count: z.int().min(1).default(1) });
-  const text = (of: z.ZodType) => JSON.stringify(z.toJSONSchema(of)).replaceAll(/SampleId|StrictId/g, 'Id');
-  expect(text(schema)).toBe(text(strict));
+  const formatText = (of: z.ZodType) => JSON.stringify(z.toJSONSchema(of)).replaceAll(/SampleId|StrictId/g, 'Id');
+  expect(formatText(schema)).toBe(formatText(strict));
   for (const value of [{ id: 'a', count: 2 }, { id: 1 }, { id: 'a', other: 2 }, [], null, undefined]) {
     const [given, wanted] = [schema.safeParse(value), strict.safeParse(value)];
     expect(given.data).toEqual(wanted.data);

@@ -16,7 +16,7 @@ const growth = Float64Array.from({ length: 60 }, (_, t) => 1 + 0.01 * Math.sin(7
 const request = (changes: Partial<SimulationRequest> = {}) =>
   SimulationRequest.parse({ paths: 6000, horizon: 30, block: 5, ...changes });
 
-function drawn(plan: SimulationPlan) {
+function drawTallies(plan: SimulationPlan) {
   const { paths, horizon, model, seed, bins } = plan;
   const tallies = createTallies(new ArrayBuffer(computeTallyBytes(paths, horizon)), 0, paths, horizon);
   openWasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
@@ -54,7 +54,7 @@ describe('a plan', () => {
 
 describe('a summary', () => {
   const plan = planSimulation(request(), { kind: 'block_bootstrap', growth, block: 5 }, computeMoments(growth));
-  const tallies = drawn(plan);
+  const tallies = drawTallies(plan);
   const summary = summariseSimulation(request(), plan, tallies);
 
   test('starts at 100 and ends where the paths end', () => {

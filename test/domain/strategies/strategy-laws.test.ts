@@ -43,7 +43,7 @@ function onStrategies(law: (run: Run, terms: StrategyTerms) => void): void {
   );
 }
 
-function near(actual: number, expected: number, scale = 1, tolerance = 1e-10): void {
+function expectClose(actual: number, expected: number, scale = 1, tolerance = 1e-10): void {
   expect(Math.abs(actual - expected)).toBeLessThanOrEqual(tolerance * Math.max(scale, Math.abs(expected)));
 }
 
@@ -52,9 +52,9 @@ const sum = (values: Iterable<number>): number => [...values].reduce((total, val
 describe('a strategy on random markets', () => {
   test('returns compound to the level and annual returns to the total', () => {
     onStrategies(({ level, days, metrics }) => {
-      near([...computeReturns(level)].reduce((product, r) => product * (1 + r), 1) - 1, metrics.total_return);
-      near(level.at(-1)! / 100 - 1, metrics.total_return);
-      near(
+      expectClose([...computeReturns(level)].reduce((product, r) => product * (1 + r), 1) - 1, metrics.total_return);
+      expectClose(level.at(-1)! / 100 - 1, metrics.total_return);
+      expectClose(
         computeAnnualReturns(days, level).reduce((product, [, r]) => product * (1 + r), 1) - 1,
         metrics.total_return,
         1,
@@ -70,7 +70,7 @@ describe('a strategy on random markets', () => {
       for (let t = 0; t < length; t++) {
         if (!(value[t]! > 0)) continue;
         const row = weights.subarray(t * columns.length, (t + 1) * columns.length);
-        near(sum(row) + cash[t]!, 1);
+        expectClose(sum(row) + cash[t]!, 1);
         expect(cash[t]!).toBeGreaterThanOrEqual(0);
         if (isLong) for (const weight of row) expect(weight).toBeGreaterThanOrEqual(0);
       }
@@ -86,8 +86,10 @@ describe('a strategy on random markets', () => {
       for (const [date, , , , value] of positions.data) held.set(date, (held.get(date) ?? 0) + value);
       nav.index
         .slice(1)
-        .forEach((date: string, t: number) => near(cash.data[t + 1] + (held.get(date) ?? 0), nav.data[t + 1], capital));
-      near(sum(transactions.data.map((row: number[]) => row[6]!)), found.totalCosts, capital * 1e-3);
+        .forEach((date: string, t: number) =>
+          expectClose(cash.data[t + 1] + (held.get(date) ?? 0), nav.data[t + 1], capital),
+        );
+      expectClose(sum(transactions.data.map((row: number[]) => row[6]!)), found.totalCosts, capital * 1e-3);
     });
   });
 
@@ -99,7 +101,7 @@ describe('a strategy on random markets', () => {
         openColumns((start, end) => bytes.slice(start, end)),
         { start: null, end: null },
       );
-      near(sum(view.contributions.map(({ contribution }) => contribution)), found.metrics.total_return);
+      expectClose(sum(view.contributions.map(({ contribution }) => contribution)), found.metrics.total_return);
       expect(view.reconciles).toBe(true);
     });
   });
@@ -110,7 +112,7 @@ describe('a strategy on random markets', () => {
         const inCash = session >= index.book.from ? index.book.cash[session - index.book.from]! : 0;
         // Pending purchases of the index are part of the target; pending sales are held in addition to the target.
         const { unfilled } = index.book;
-        if (unfilled.length === 0) near(sum(weights), 1 - inCash);
+        if (unfilled.length === 0) expectClose(sum(weights), 1 - inCash);
         else if (unfilled.every(({ side }) => side === 'buy')) expect(sum(weights)).toBeGreaterThan(1 - inCash - 1e-9);
         expect(sum(weights)).toBeLessThan(1 + 1e-9);
         expect(session).toBeLessThan(portfolio.from + portfolio.length);
@@ -147,7 +149,7 @@ describe('a strategy on random markets', () => {
         const all = tryRun(market, document, { ...request, strategy: { ...terms, drift_tolerance: null } });
         const zero = tryRun(market, document, { ...request, strategy: { ...terms, drift_tolerance: 0 } });
         if (!all || !zero || all.portfolio.unfilled.length > 0 || all.index.book.unfilled.length > 0) return;
-        all.level.forEach((value, t) => near(zero.level[t]!, value, 1, 1e-9));
+        all.level.forEach((value, t) => expectClose(zero.level[t]!, value, 1, 1e-9));
       }),
       { numRuns: RUNS },
     );

@@ -13,7 +13,7 @@ import { runOn } from '../backtest/random-run.js';
 const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
 const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04'];
 const PLAIN: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
-const cadence = (spec: Partial<RebalanceSpec>) => RebalanceSpec.parse(spec);
+const createCadence = (spec: Partial<RebalanceSpec>) => RebalanceSpec.parse(spec);
 
 /** An equally weighted index of all securities, rebalanced daily or never. */
 const equalWeights = (frequency: 'daily' | 'none') =>
@@ -50,7 +50,7 @@ function moneyAt({ portfolio }: Run, t: number): number[] {
   return [...row, cash[t]!].map((weight) => weight * value[t]!);
 }
 
-function near(actual: readonly number[], expected: readonly number[]): void {
+function expectClose(actual: readonly number[], expected: readonly number[]): void {
   expect(actual.length).toBe(expected.length);
   actual.forEach((value, i) =>
     expect(Math.abs(value - expected[i]!)).toBeLessThanOrEqual(1e-12 * Math.max(1, Math.abs(expected[i]!))),
@@ -64,11 +64,11 @@ describe('a separate cadence', () => {
     const result = runCase({
       close: TWO,
       index: 'daily',
-      terms: { rebalance: cadence({ frequency: 'none' }) },
+      terms: { rebalance: createCadence({ frequency: 'none' }) },
       capital: 1000,
     });
-    near([...result.level], [100, 150, 150, 200]);
-    near([...result.indexLevel], [100, 150, 150, 225]);
+    expectClose([...result.level], [100, 150, 150, 200]);
+    expectClose([...result.indexLevel], [100, 150, 150, 225]);
     expect(result.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01']);
   });
 
@@ -76,21 +76,21 @@ describe('a separate cadence', () => {
     const result = runCase({
       close: TWO,
       index: 'none',
-      terms: { rebalance: cadence({ frequency: 'custom', dates: ['2024-01-03'] }), exposure: 0.5 },
+      terms: { rebalance: createCadence({ frequency: 'custom', dates: ['2024-01-03'] }), exposure: 0.5 },
       capital: 1000,
     });
-    near(moneyAt(result, 0), [250, 250, 500]);
-    near(moneyAt(result, 1), [500, 250, 500]);
+    expectClose(moneyAt(result, 0), [250, 250, 500]);
+    expectClose(moneyAt(result, 1), [500, 250, 500]);
     // The index is never rebalanced and holds two thirds of A by now.
-    near(moneyAt(result, 2), [1250 / 3, 625 / 3, 625]);
-    near(moneyAt(result, 3), [1250 / 3, 1250 / 3, 625]);
+    expectClose(moneyAt(result, 2), [1250 / 3, 625 / 3, 625]);
+    expectClose(moneyAt(result, 3), [1250 / 3, 1250 / 3, 625]);
     expect(result.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01', '2024-01-03']);
-    near([...result.rebalances[1]!.weights], [2 / 3, 1 / 3]);
+    expectClose([...result.rebalances[1]!.weights], [2 / 3, 1 / 3]);
   });
 
   test('if absent, the rebalances of the index are followed', () => {
     const result = runCase({ close: TWO, index: 'daily', terms: { exposure: 0.5 }, capital: 1000 });
-    near(moneyAt(result, 1), [312.5, 312.5, 625]);
+    expectClose(moneyAt(result, 1), [312.5, 312.5, 625]);
     expect(result.rebalances.length).toBe(4);
   });
 });
@@ -99,13 +99,13 @@ describe('exposure', () => {
   test('the first purchase and its cost leave the fraction in cash', () => {
     const result = runCase({ close: TWO, index: 'none', terms: { exposure: 0.5 }, capital: 1000, bps: 100 });
     const after = 1000 / 1.005;
-    near(moneyAt(result, 0), [after / 4, after / 4, after / 2]);
-    near([result.portfolio.costs[0]!, result.totalCosts], [1000 - after, 1000 - after]);
+    expectClose(moneyAt(result, 0), [after / 4, after / 4, after / 2]);
+    expectClose([result.portfolio.costs[0]!, result.totalCosts], [1000 - after, 1000 - after]);
   });
 
   test('nothing invested stays what it was', () => {
     const result = runCase({ close: TWO, index: 'daily', terms: { exposure: 0 }, capital: 1000, bps: 100 });
-    near([...result.level], [100, 100, 100, 100]);
+    expectClose([...result.level], [100, 100, 100, 100]);
     expect(result.totalCosts).toBe(0);
   });
 
@@ -125,15 +125,15 @@ describe('exposure', () => {
       risk: null,
       activeRisk: null,
     });
-    near(
+    expectClose(
       view.weights.map(({ weight }) => weight),
       [0.4, 0.2],
     );
-    near(
+    expectClose(
       view.weights.map(({ delta_since_rebalance: delta }) => delta!),
       [0.15, -0.05],
     );
-    near([view.drift!.maximum, view.drift!.total_absolute, view.drift!.turnover], [0.15, 0.2, 0.1]);
+    expectClose([view.drift!.maximum, view.drift!.total_absolute, view.drift!.turnover], [0.15, 0.2, 0.1]);
   });
 });
 
@@ -142,16 +142,16 @@ describe('drift tolerance', () => {
 
   test('names beyond it trade to target, the rest stays, the difference is cash', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
-    near(moneyAt(result, 0), [100, 100, 100, 0]);
+    expectClose(moneyAt(result, 0), [100, 100, 100, 0]);
     // Weights 4/9, 5/18, 5/18 compared with 1/3: only A deviates by more than 0.1.
-    near(moneyAt(result, 1), [120, 100, 100, 40]);
+    expectClose(moneyAt(result, 1), [120, 100, 100, 40]);
     expect(result.trades.count).toBe(3 + 1 + 2);
   });
 
   test('purchases shrink to the money there is, sales do not', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
     // 120, 100, 10 and 40 in cash: A sells 30, B does not trade, C needs 80 and receives the available 70.
-    near(moneyAt(result, 2), [90, 100, 80, 0]);
+    expectClose(moneyAt(result, 2), [90, 100, 80, 0]);
   });
 
   test('costs are paid from what is left', () => {
@@ -161,16 +161,16 @@ describe('drift tolerance', () => {
     const before = money[0]! + money[1]! + money[2]!;
     // V' + 0.01 (A - V'/3) = V
     const after = (before - 0.01 * money[0]!) / (1 - 0.01 / 3);
-    near(moneyAt(result, 1), [after / 3, money[1]!, money[2]!, after - after / 3 - money[1]! - money[2]!]);
-    near([result.portfolio.costs[1]!], [0.01 * (money[0]! - after / 3)]);
+    expectClose(moneyAt(result, 1), [after / 3, money[1]!, money[2]!, after - after / 3 - money[1]! - money[2]!]);
+    expectClose([result.portfolio.costs[1]!], [0.01 * (money[0]! - after / 3)]);
     // Then A is sold, and its proceeds and the cash buy C, each at its cost.
     const [a, b, , cash] = moneyAt(result, 1) as [number, number, number, number];
     const c = money[2]! / 10;
     const value = result.portfolio.value[2]!;
     const sold = a - value / 3;
     const bought = (cash + 0.99 * sold) / 1.01;
-    near(moneyAt(result, 2), [value / 3, b, c + bought, 0]);
-    near([result.portfolio.costs[2]!], [0.01 * (sold + bought)]);
+    expectClose(moneyAt(result, 2), [value / 3, b, c + bought, 0]);
+    expectClose([result.portfolio.costs[2]!], [0.01 * (sold + bought)]);
   });
 
   test('a distance of exactly the tolerance is no reason to trade', () => {
@@ -180,30 +180,33 @@ describe('drift tolerance', () => {
       terms: { drift_tolerance: 0.25 },
       capital: 100,
     });
-    near(moneyAt(result, 1), [150, 50, 0]);
+    expectClose(moneyAt(result, 1), [150, 50, 0]);
   });
 
   test('the first purchase is made whole however small the targets are', () => {
     const result = runCase({ close: TWO, index: 'daily', terms: { drift_tolerance: 0.9 }, capital: 100 });
-    near(moneyAt(result, 0), [50, 50, 0]);
+    expectClose(moneyAt(result, 0), [50, 50, 0]);
   });
 });
 
 describe('a constraint set', () => {
   const THREE = { A: [10, 16, 16], B: [10, 10, 10], C: [10, 10, 1] };
-  const row = (type: string, params: Record<string, unknown>) => ({ id: '', type, params });
+  const createRow = (type: string, params: Record<string, unknown>) => ({ id: '', type, params });
 
   test('caps targets at each rebalance; without risk history they are the nearest weights', () => {
     const result = runCase({
       close: THREE,
       index: 'none',
-      terms: { rebalance: cadence({ frequency: 'daily' }), constraints: [row('PositionBounds', { upper: 0.4 })] },
+      terms: {
+        rebalance: createCadence({ frequency: 'daily' }),
+        constraints: [createRow('PositionBounds', { upper: 0.4 })],
+      },
       capital: 300,
     });
-    near(moneyAt(result, 0), [100, 100, 100, 0]);
+    expectClose(moneyAt(result, 0), [100, 100, 100, 0]);
     // The index holds 4/9, 5/18, 5/18: the excess of A goes equally to B and C.
-    near(moneyAt(result, 1), [0.4 * 360, 0.3 * 360, 0.3 * 360, 0]);
-    near([...result.rebalances[1]!.weights], [0.4, 0.3, 0.3]);
+    expectClose(moneyAt(result, 1), [0.4 * 360, 0.3 * 360, 0.3 * 360, 0]);
+    expectClose([...result.rebalances[1]!.weights], [0.4, 0.3, 0.3]);
     expect(result.findings.map(({ code, path }) => [code, path])).toContainEqual([
       'RISK_FALLBACK_IDENTITY',
       'constraint_set_id',
@@ -211,9 +214,9 @@ describe('a constraint set', () => {
   });
 
   test('that allows cash is followed into it, times the exposure', () => {
-    const terms = { constraints: [row('WeightSum', { lower: 0, upper: 0.6 })], exposure: 0.5 };
+    const terms = { constraints: [createRow('WeightSum', { lower: 0, upper: 0.6 })], exposure: 0.5 };
     const result = runCase({ close: THREE, index: 'none', terms, capital: 300 });
-    near(moneyAt(result, 0), [30, 30, 30, 210]);
+    expectClose(moneyAt(result, 0), [30, 30, 30, 210]);
   });
 
   test('that cannot be met on a later date skips the rebalance and is reported', () => {
@@ -221,8 +224,11 @@ describe('a constraint set', () => {
     // conflict.
     const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
     const terms = {
-      rebalance: cadence({ frequency: 'daily' }),
-      constraints: [row('RelativePositionBounds', { lower: 1, upper: 5 }), row('PositionBounds', { upper: 0.5 })],
+      rebalance: createCadence({ frequency: 'daily' }),
+      constraints: [
+        createRow('RelativePositionBounds', { lower: 1, upper: 5 }),
+        createRow('PositionBounds', { upper: 0.5 }),
+      ],
     };
     const result = runCase({ close, index: 'none', terms, capital: 300 });
     expect(result.rebalances.length).toBe(1);
@@ -230,16 +236,16 @@ describe('a constraint set', () => {
       'constraint_set_id',
       'constraint_set_id',
     ]);
-    near(moneyAt(result, 1), [400, 100, 100, 0]);
+    expectClose(moneyAt(result, 1), [400, 100, 100, 0]);
   });
 
   test('that cannot be met on a later date, with a row that has a priority, is met with that row relaxed and reported', () => {
     const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
     const terms = {
-      rebalance: cadence({ frequency: 'daily' }),
+      rebalance: createCadence({ frequency: 'daily' }),
       constraints: [
-        row('RelativePositionBounds', { lower: 1, upper: 5 }),
-        row('PositionBounds', { upper: 0.5, priority: 1 }),
+        createRow('RelativePositionBounds', { lower: 1, upper: 5 }),
+        createRow('PositionBounds', { upper: 0.5, priority: 1 }),
       ],
     };
     const result = runCase({ close, index: 'none', terms, capital: 300 });
@@ -255,7 +261,7 @@ describe('a constraint set', () => {
       ]),
     );
     // The index holds two thirds of A.
-    near(moneyAt(result, 1), [400, 100, 100, 0]);
+    expectClose(moneyAt(result, 1), [400, 100, 100, 0]);
   });
 
   test('that cannot be met on the first date fails the run with its conflict and what would resolve it', () => {
@@ -268,7 +274,7 @@ describe('a constraint set', () => {
       runCase({
         close: THREE,
         index: 'none',
-        terms: { constraints: [row('PositionBounds', { upper: 0.2 })] },
+        terms: { constraints: [createRow('PositionBounds', { upper: 0.2 })] },
         capital: 300,
       }),
     ).toThrow(

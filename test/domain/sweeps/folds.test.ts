@@ -26,7 +26,7 @@ const RETURNS = Float64Array.from(
   Array.from({ length: TRIALS }, (_, n) => golden.returns.map((row) => row[n]!)).flat(),
 );
 
-function near(actual: number, expected: number): void {
+function expectClose(actual: number, expected: number): void {
   expect(Math.abs(actual - expected)).toBeLessThanOrEqual(1e-11 * Math.max(1, Math.abs(expected)));
 }
 
@@ -45,16 +45,16 @@ describe('a choice by folds', () => {
       expected.choices.map(({ train, test, trial, rank }) => ({ train, test, trial, rank })),
     );
     result.choices.forEach(({ inSample, outOfSample }, i) => {
-      near(inSample, expected.choices[i]!.inSample);
-      near(outOfSample, expected.choices[i]!.outOfSample);
+      expectClose(inSample, expected.choices[i]!.inSample);
+      expectClose(outOfSample, expected.choices[i]!.outOfSample);
     });
     expect(result.paths).toHaveLength(expected.paths.length);
     result.paths.forEach((path, i) => {
-      for (const [metric, value] of Object.entries(path)) near(value, expected.paths[i]![metric]!);
+      for (const [metric, value] of Object.entries(path)) expectClose(value, expected.paths[i]![metric]!);
     });
-    near(result.overPaths.sharpe_ratio.mean, expected.sharpe.mean);
+    expectClose(result.overPaths.sharpe_ratio.mean, expected.sharpe.mean);
     Object.values(result.overPaths.sharpe_ratio.percentiles).forEach((value, i) =>
-      near(value, expected.sharpe.percentiles[i]!),
+      expectClose(value, expected.sharpe.percentiles[i]!),
     );
     expect(result.probabilityOfLoss).toBe(expected.loss);
   });
@@ -64,9 +64,9 @@ describe('a choice by folds', () => {
     const result = chosen({ method: 'combinatorial', groups: 5 }, own, 1);
     const whole = createStretch(own, { from: 0, to: 130, mean: 0 });
     for (const path of result.paths) {
-      near(path.total_return, whole.growth - 1);
-      near(path.max_drawdown, whole.drawdown);
-      near(path.sharpe_ratio, computeMetric(whole, { mean: 0, metric: 'sharpe_ratio', periods: 252 }));
+      expectClose(path.total_return, whole.growth - 1);
+      expectClose(path.max_drawdown, whole.drawdown);
+      expectClose(path.sharpe_ratio, computeMetric(whole, { mean: 0, metric: 'sharpe_ratio', periods: 252 }));
     }
     expect(new Set(result.choices.map(({ rank }) => rank))).toEqual(new Set([1]));
   });
@@ -86,7 +86,7 @@ describe('a choice by folds', () => {
           }
       const after = chosen(terms, changed).choices[i]!;
       expect(after.trial).toBe(choice.trial);
-      near(after.inSample, choice.inSample);
+      expectClose(after.inSample, choice.inSample);
     });
   });
 
@@ -129,7 +129,7 @@ test('figures of stretches join to those of the whole', () => {
         join(joined, createStretch(returns, { from: 0, to: at, mean: 0.01 }));
         join(joined, createStretch(returns, { from: at, to: returns.length, mean: 0.01 }));
         const whole = createStretch(returns, { from: 0, to: returns.length, mean: 0.01 });
-        for (const [name, value] of Object.entries(whole)) near(joined[name as keyof typeof joined], value);
+        for (const [name, value] of Object.entries(whole)) expectClose(joined[name as keyof typeof joined], value);
       },
     ),
   );

@@ -3,19 +3,24 @@ import { orderSweepParts } from '#domain/sweeps/part-order.js';
 import { patchAt, listPatches, type Variation } from '#domain/sweeps/variants.js';
 import { selectCheckedFirst } from '#domain/sweeps/variant-needs.js';
 
-const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
-const GRID = { '/request/a': [0, 1, 2], '/document/b': ['x', 'y'], '/request/c': range(5), '/document/d': range(4) };
+const listRange = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+const GRID = {
+  '/request/a': [0, 1, 2],
+  '/document/b': ['x', 'y'],
+  '/request/c': listRange(5),
+  '/document/d': listRange(4),
+};
 const allIn = (variation: Variation): number[] => {
   const parts = orderSweepParts(variation);
-  return range(parts.count).flatMap((part) => parts.variants(part));
+  return listRange(parts.count).flatMap((part) => parts.variants(part));
 };
 
 test('a variant of a grid is a combination, the last pointer varying fastest', () => {
   const variation = { grid: GRID, patches: null };
   const expected = [0, 1, 2].flatMap((a) =>
     ['x', 'y'].flatMap((b) =>
-      range(5).flatMap((c) =>
-        range(4).map((d) => ({ '/request/a': a, '/document/b': b, '/request/c': c, '/document/d': d })),
+      listRange(5).flatMap((c) =>
+        listRange(4).map((d) => ({ '/request/a': a, '/document/b': b, '/request/c': c, '/document/d': d })),
       ),
     ),
   );
@@ -25,7 +30,7 @@ test('a variant of a grid is a combination, the last pointer varying fastest', (
 test('each variant is in one part, those of one definition next to each other', () => {
   const variation = { grid: GRID, patches: null };
   const order = allIn(variation);
-  expect(order.toSorted((a, b) => a - b)).toEqual(range(120));
+  expect(order.toSorted((a, b) => a - b)).toEqual(listRange(120));
   const definitions = order.map((variant) => {
     const patch = patchAt(variation, variant);
     return `${String(patch['/document/b'])}${String(patch['/document/d'])}`;
@@ -33,21 +38,24 @@ test('each variant is in one part, those of one definition next to each other', 
   const changes = definitions.filter((definition, i) => definition !== definitions[i - 1]).length;
   expect(changes).toBe(2 * 4);
   const listed = { grid: null, patches: listPatches(variation) };
-  expect(allIn(listed).toSorted((a, b) => a - b)).toEqual(range(120));
+  expect(allIn(listed).toSorted((a, b) => a - b)).toEqual(listRange(120));
 });
 
 test('the largest sweep has 5,000 parts', () => {
-  const parts = orderSweepParts({ grid: { '/request/a': range(1000), '/document/b': range(100) }, patches: null });
+  const parts = orderSweepParts({
+    grid: { '/request/a': listRange(1000), '/document/b': listRange(100) },
+    patches: null,
+  });
   expect([parts.count, parts.variants(0).length, parts.variants(4999).length]).toEqual([5000, 20, 20]);
 });
 
 test('of a large grid each value is checked first once, of a small one every variant', () => {
-  expect(selectCheckedFirst({ grid: GRID, patches: null })).toEqual(range(120));
-  const large = { grid: { '/request/a': range(50), '/document/b': range(100) }, patches: null };
+  expect(selectCheckedFirst({ grid: GRID, patches: null })).toEqual(listRange(120));
+  const large = { grid: { '/request/a': listRange(50), '/document/b': listRange(100) }, patches: null };
   const patches = selectCheckedFirst(large).map((variant) => patchAt(large, variant));
   expect(patches).toHaveLength(149);
   expect(new Set(patches.map((patch) => patch['/request/a'])).size).toBe(50);
   expect(new Set(patches.map((patch) => patch['/document/b'])).size).toBe(100);
-  const long = { grid: { '/request/a': range(90_000) }, patches: null };
+  const long = { grid: { '/request/a': listRange(90_000) }, patches: null };
   expect(selectCheckedFirst(long).length).toBeLessThanOrEqual(2000);
 });

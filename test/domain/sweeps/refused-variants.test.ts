@@ -3,7 +3,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createRefusedVariants, formatVariantName } from '#domain/sweeps/refused-variants.js';
 
-const finding = (path: string, message: string): Finding => ({
+const createFinding = (path: string, message: string): Finding => ({
   severity: 'error',
   code: 'OUT_OF_RANGE',
   path,
@@ -30,9 +30,10 @@ test('every variant that is refused is named, and a value that several have once
   refusal.assertNone();
   factors.forEach((patch, variant) => {
     const factor = patch['/document/overlay/factor'];
-    if (factor === 20) refusal.add(variant, [finding('/document.overlay.factor', 'It is 20; at most 10 is accepted.')]);
+    if (factor === 20)
+      refusal.add(variant, [createFinding('/document.overlay.factor', 'It is 20; at most 10 is accepted.')]);
     if (patch['/document/overlay/basis'] === 366)
-      refusal.add(variant, [finding('/document.overlay.basis', 'It is 366; the accepted set is 360, 365.')]);
+      refusal.add(variant, [createFinding('/document.overlay.basis', 'It is 366; the accepted set is 360, 365.')]);
   });
   const { code, message, detail } = refusalOf(refusal);
   expect([code, message]).toEqual([
@@ -57,11 +58,11 @@ test('every variant that is refused is named, and a value that several have once
 test('a refusal by one value alone has no places, and long values are cut in the name', () => {
   const patches = [{}, { '/document/name': 'x'.repeat(100) }];
   const refusal = createRefusedVariants({ grid: null, patches });
-  refusal.add(0, [finding('/request.start', 'The start is after the end.')]);
+  refusal.add(0, [createFinding('/request.start', 'The start is after the end.')]);
   const { message, detail } = refusalOf(refusal);
   expect(message).toBe('1 error in the sweep: variant 0 of 2 is refused.');
   expect(detail?.['findings']).toEqual([
-    { ...finding('patches[0]/request.start', 'Variant 0 (the base): The start is after the end.') },
+    { ...createFinding('patches[0]/request.start', 'Variant 0 (the base): The start is after the end.') },
   ]);
   expect(formatVariantName(patches[1]!)).toHaveLength('/document/name '.length + 60);
 });
@@ -69,7 +70,7 @@ test('a refusal by one value alone has no places, and long values are cut in the
 test('of thousands of refused variants all numbers are reported, and different findings up to a hundred', () => {
   const patches = Array.from({ length: 2000 }, (_, k) => ({ '/document/base_value': -k }));
   const refusal = createRefusedVariants({ grid: null, patches });
-  patches.forEach((_, k) => refusal.add(k, [finding('/document.base_value', `It is -${k}.`)]));
+  patches.forEach((_, k) => refusal.add(k, [createFinding('/document.base_value', `It is -${k}.`)]));
   const { message, detail } = refusalOf(refusal);
   expect(message).toBe(
     '2000 errors in the sweep: variants 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 1990 more of 2000 are refused.',

@@ -123,14 +123,14 @@ test('definitions that share the data of a session equal those with separate rea
         request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
         strategy: null,
       }));
-      const outcomes = (createDecider: DeciderFactory) =>
+      const listOutcomes = (createDecider: DeciderFactory) =>
         runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider, report: () => {} });
       const sharing = createSharedDecisions(namesMax);
       const shared = createIndexDeciders(referenceEngine, sharing);
-      const own = outcomes(indexDecider);
-      expect(outcomes(shared)).toEqual(own);
+      const own = listOutcomes(indexDecider);
+      expect(listOutcomes(shared)).toEqual(own);
       sharing.makeRoom();
-      expect(outcomes(shared)).toEqual(own);
+      expect(listOutcomes(shared)).toEqual(own);
       ran += own.filter(({ kind }) => kind === 'run').length;
     }),
     { numRuns: 2 * RUNS },
@@ -157,7 +157,7 @@ test('memory for weights is zero again when the next book takes it', () => {
 });
 
 test('the table is ranked, refused variants come last, and ties keep their order', () => {
-  const level = (...values: number[]): VariantOutcome => ({
+  const createLevel = (...values: number[]): VariantOutcome => ({
     kind: 'run',
     metrics: {
       annualised_return: 0,
@@ -173,18 +173,18 @@ test('the table is ranked, refused variants come last, and ties keep their order
     level: Float64Array.from(values),
   });
   const refusal: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
-  const outcomes = [level(100, 101, 102), refusal, level(100, 99, 104), level(100, 99, 102)];
-  const ranks = (rankBy: 'sharpe_ratio' | 'tracking_error') =>
+  const outcomes = [createLevel(100, 101, 102), refusal, createLevel(100, 99, 104), createLevel(100, 99, 102)];
+  const findRanks = (rankBy: 'sharpe_ratio' | 'tracking_error') =>
     createSweepTable({ outcomes: createOutcomeSource(outcomes), rankBy, partitions: 2, folds: null }).rows.map(
       ({ rank, variant }) => [rank, variant],
     );
-  expect(ranks('sharpe_ratio')).toEqual([
+  expect(findRanks('sharpe_ratio')).toEqual([
     [1, 2],
     [2, 0],
     [3, 3],
     [null, 1],
   ]);
-  expect(ranks('tracking_error')).toEqual([
+  expect(findRanks('tracking_error')).toEqual([
     [1, 2],
     [2, 3],
     [3, 0],
@@ -224,7 +224,7 @@ test('a variant that loses everything is refused by itself, with the day', () =>
     close: { A: [100, 110, null, null, null], B: [50, 51, 52, 53, 54] },
     actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-06' }],
   });
-  const variant = (delisting: string): Variant => ({
+  const createVariant = (delisting: string): Variant => ({
     patch: {},
     document: IndexDocument.parse({
       id: 'X',
@@ -238,7 +238,7 @@ test('a variant that loses everything is refused by itself, with the day', () =>
     request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
     strategy: null,
   });
-  const [priced, lost] = outcomesOf(market, [variant('last_price'), variant('zero')]);
+  const [priced, lost] = outcomesOf(market, [createVariant('last_price'), createVariant('zero')]);
   expect(priced).toMatchObject({ kind: 'run', metrics: { total_return: expect.closeTo(0.1, 12) as number } });
   expect(lost).toMatchObject({ kind: 'refused', error: { code: 'NUMERIC_FAILURE', detail: { date: '2024-03-06' } } });
 });
@@ -248,7 +248,7 @@ test('a variant whose short position loses more than there was is refused by its
   const market = buildMarket({ dates, close: { A: [100, 100, 100, 100, 100], B: [50, 50, 100, 200, 200] } });
   const common = { name: 'X', calendar: 'MAIN', base_date: dates[0], rebalance: { frequency: 'none' } };
   const parent = IndexDocument.parse({ ...common, id: 'P', pipeline: { weighting: { type: 'EqualWeight' } } });
-  const variant = (lower: number): Variant => ({
+  const createVariant = (lower: number): Variant => ({
     patch: {},
     document: IndexDocument.parse({
       ...common,
@@ -261,7 +261,7 @@ test('a variant whose short position loses more than there was is refused by its
     request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
     strategy: null,
   });
-  const variants = [variant(-0.1), variant(-0.5)];
+  const variants = [createVariant(-0.1), createVariant(-0.5)];
   const [priced, lost] = runVariants({
     market,
     calendars: CALENDARS,

@@ -25,7 +25,7 @@ const golden = JSON.parse(readFileSync('test/golden/overfitting/cscv.json', 'utf
 const byVariant = (rows: readonly (readonly number[])[]): Float64Array =>
   Float64Array.from(rows[0]!.flatMap((_, n) => rows.map((row) => row[n]!)));
 
-function near(actual: number | undefined, expected: number, tolerance = 1e-12): void {
+function expectClose(actual: number | undefined, expected: number, tolerance = 1e-12): void {
   expect(Math.abs(actual! - expected)).toBeLessThanOrEqual(tolerance * Math.max(1, Math.abs(expected)));
 }
 
@@ -36,12 +36,16 @@ describe('the deflated Sharpe ratio', () => {
 
   test('is 0.9004 in the worked example with 100 trials, whose threshold is 0.1132', () => {
     const threshold = computeExpectedMaximumSharpe({ trials: 100, variance });
-    near(threshold, 0.1132, 5e-5);
-    near(computeProbabilisticSharpe(paper, threshold)!, 0.9004, 5e-5);
+    expectClose(threshold, 0.1132, 5e-5);
+    expectClose(computeProbabilisticSharpe(paper, threshold)!, 0.9004, 5e-5);
   });
 
   test('is 0.9505 there with 46 trials', () => {
-    near(computeProbabilisticSharpe(paper, computeExpectedMaximumSharpe({ trials: 46, variance }))!, 0.9505, 5e-5);
+    expectClose(
+      computeProbabilisticSharpe(paper, computeExpectedMaximumSharpe({ trials: 46, variance }))!,
+      0.9505,
+      5e-5,
+    );
   });
 
   test('falls as trials are added', () => {
@@ -54,9 +58,9 @@ describe('the deflated Sharpe ratio', () => {
   test('moments are those of the definition', () => {
     golden.moments.forEach(({ sharpe, skewness, kurtosis }, n) => {
       const sample = createSharpeSample(Float64Array.from(golden.returns, (row) => row[n]!));
-      near(sample.sharpe, sharpe);
-      near(sample.skewness, skewness);
-      near(sample.kurtosis, kurtosis);
+      expectClose(sample.sharpe, sharpe);
+      expectClose(sample.skewness, skewness);
+      expectClose(sample.kurtosis, kurtosis);
     });
   });
 
@@ -77,9 +81,9 @@ describe('the probability of backtest overfitting', () => {
       expected.observations,
       expected.partitions,
     ]);
-    near(result.probability, expected.probability);
-    near(result.probabilityOfLoss, expected.probability_of_loss);
-    near(result.medianLogit, expected.median_logit);
+    expectClose(result.probability, expected.probability);
+    expectClose(result.probabilityOfLoss, expected.probability_of_loss);
+    expectClose(result.medianLogit, expected.median_logit);
   });
 
   test('is 0 where one variant is best in every block', () => {

@@ -183,12 +183,12 @@ describe('variants', () => {
   });
 
   test('a request has one base and one way to vary it', () => {
-    const issues = (body: unknown) =>
+    const listIssues = (body: unknown) =>
       SweepRequest.safeParse(body).error?.issues.map(({ path }) => path.join('.')) ?? [];
-    expect(issues({ index_id: 'X', patches: [{}] })).toEqual([]);
-    expect(issues({ index_id: 'X', document: {}, patches: [{}] })).toEqual(['index_id']);
-    expect(issues({ patches: [{}], grid: {} })).toEqual(['index_id', 'grid']);
-    expect(issues({ index_id: 'X', patches: [{}], partitions: 7 })).toEqual(['partitions']);
+    expect(listIssues({ index_id: 'X', patches: [{}] })).toEqual([]);
+    expect(listIssues({ index_id: 'X', document: {}, patches: [{}] })).toEqual(['index_id']);
+    expect(listIssues({ patches: [{}], grid: {} })).toEqual(['index_id', 'grid']);
+    expect(listIssues({ index_id: 'X', patches: [{}], partitions: 7 })).toEqual(['partitions']);
   });
 });
 

@@ -32,16 +32,16 @@ function runOf(seed: number, mean: number): VariantOutcome {
 }
 
 const RUNS = [runOf(1, 0.001), runOf(2, 0.0005), runOf(3, -0.0005)];
-const table = (outcomes: readonly VariantOutcome[]): SweepTable =>
+const createTable = (outcomes: readonly VariantOutcome[]): SweepTable =>
   createSweepTable({ outcomes: createOutcomeSource(outcomes), rankBy: 'sharpe_ratio', partitions: 4, folds: null });
 
 /** Returns equal levels of another definition. */
-const again = (outcome: VariantOutcome): VariantOutcome => structuredClone(outcome);
+const repeatOutcome = (outcome: VariantOutcome): VariantOutcome => structuredClone(outcome);
 
 describe('variants of equal levels', () => {
   const [a, b, c] = RUNS as [VariantOutcome, VariantOutcome, VariantOutcome];
-  const once = table([a, b, c]);
-  const twice = table([a, b, again(a), c, again(b), again(a)]);
+  const once = createTable([a, b, c]);
+  const twice = createTable([a, b, repeatOutcome(a), c, repeatOutcome(b), repeatOutcome(a)]);
 
   test('count as one trial: the significance of the choice counts different levels only', () => {
     expect(twice.selection).toEqual(once.selection);
@@ -53,10 +53,10 @@ describe('variants of equal levels', () => {
   });
 
   test('are not those that differ by a bit, nor those that were refused', () => {
-    const other = again(a) as Extract<VariantOutcome, { kind: 'run' }>;
+    const other = repeatOutcome(a) as Extract<VariantOutcome, { kind: 'run' }>;
     other.level[40]! *= 1 + Number.EPSILON;
     const refusal: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
-    const result = table([a, other, refusal, refusal]);
+    const result = createTable([a, other, refusal, refusal]);
     expect(result.selection!.trials).toBe(2);
     expect(result.identical).toEqual([]);
   });
@@ -74,7 +74,7 @@ describe('variants of equal levels', () => {
   });
 
   test('leave nothing to choose when all are alike', () => {
-    const single = table([a, again(a)]);
+    const single = createTable([a, repeatOutcome(a)]);
     expect(single).toMatchObject({
       selection: { trials: 1, expectedMaximumSharpe: 0 },
       overfitting: null,
@@ -102,33 +102,33 @@ describe('what is said of skill', () => {
     partitions: 16,
     observations: 100,
   });
-  const said = (rest: Partial<SweepTable>) =>
+  const createSentences = (rest: Partial<SweepTable>) =>
     createVerdict({ rows: [], selection, overfitting: null, folds: null, identical: [], fan: null, ...rest });
   const TESTED =
     'The Sharpe ratio of the first variant exceeds that of the best of 12 trials without skill with a probability of 89.3 % (deflated Sharpe ratio)';
 
   test('is stated with the benchmark of its test', () => {
-    expect(said({})).toEqual([`${TESTED}.`]);
-    expect(said({ overfitting: overfitting(0.5) })).toEqual([
+    expect(createSentences({})).toEqual([`${TESTED}.`]);
+    expect(createSentences({ overfitting: overfitting(0.5) })).toEqual([
       `${TESTED}.`,
       'In 50.0 % of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other.',
     ]);
   });
 
   test('is not stated without that at a probability of overfitting above one half', () => {
-    expect(said({ overfitting: overfitting(0.772) })[0]).toBe(
+    expect(createSentences({ overfitting: overfitting(0.772) })[0]).toBe(
       `${TESTED}. The probability of overfitting is 77.2 %, above one half: the first rank here does not predict the future rank.`,
     );
   });
 
   test('is not said where nothing ran, or nothing is known', () => {
-    expect(said({ selection: null })).toEqual([]);
-    expect(said({ selection: { ...selection, deflatedSharpe: null } })).toEqual([]);
+    expect(createSentences({ selection: null })).toEqual([]);
+    expect(createSentences({ selection: { ...selection, deflatedSharpe: null } })).toEqual([]);
   });
 });
 
 describe('what is said of a choice by folds', () => {
-  const said = (terms: unknown): string =>
+  const createSentences = (terms: unknown): string =>
     createVerdict(
       createSweepTable({
         outcomes: createOutcomeSource(RUNS),
@@ -139,17 +139,17 @@ describe('what is said of a choice by folds', () => {
     ).at(-1)!;
 
   test('is what it promised, what it kept, and how often it loses', () => {
-    expect(said({ method: 'combinatorial', groups: 5, embargo: 0 })).toMatch(
+    expect(createSentences({ method: 'combinatorial', groups: 5, embargo: 0 })).toMatch(
       /^Chosen by Sharpe ratio over 10 splits, the best shows -?\d+\.\d\d on average in sample and has a median of -?\d+\.\d\d out of sample \(-?\d+\.\d\d to -?\d+\.\d\d from the 5th to the 95th percentile of 4 paths\); \d+\.\d % of the paths lose\.$/,
     );
-    expect(said({ method: 'walk_forward', groups: 5, select_by: 'volatility' })).toMatch(
+    expect(createSentences({ method: 'walk_forward', groups: 5, select_by: 'volatility' })).toMatch(
       /^Chosen by volatility over 4 splits, the best shows \d+\.\d % on average in sample and has \d+\.\d % out of sample\.$/,
     );
   });
 
   test('is that it was not tested, where the runs are too short, with both numbers', () => {
     // 80 returns; in each group, 1 session before a test and 1 + 2 after one are dropped, and 2 are kept.
-    expect(said({ method: 'combinatorial', groups: 16, test_groups: 1, embargo: 2 })).toBe(
+    expect(createSentences({ method: 'combinatorial', groups: 16, test_groups: 1, embargo: 2 })).toBe(
       'The choice was not tested by folds: the variants have 80 common returns, but the folds need 96.',
     );
   });

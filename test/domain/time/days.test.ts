@@ -44,10 +44,10 @@ test('the ends of years, months and leap days are distinguished', () => {
 });
 
 test('a month later ends with its month', () => {
-  const later = (text: string, months: number): string => formatDay(addMonths(parseDay(text)!, months));
-  expect(later('2024-01-31', 1)).toBe('2024-02-29');
-  expect(later('2024-02-29', -12)).toBe('2023-02-28');
-  expect(later('2023-11-30', 15)).toBe('2025-02-28');
+  const addMonthsTo = (text: string, months: number): string => formatDay(addMonths(parseDay(text)!, months));
+  expect(addMonthsTo('2024-01-31', 1)).toBe('2024-02-29');
+  expect(addMonthsTo('2024-02-29', -12)).toBe('2023-02-28');
+  expect(addMonthsTo('2023-11-30', 15)).toBe('2025-02-28');
   expect([
     countDaysInMonth(2024, 2),
     countDaysInMonth(2100, 2),

@@ -22,7 +22,7 @@ let isCancelled: boolean;
 let revoked: Set<string>;
 let app: App;
 
-const status = () => ({
+const createStatus = () => ({
   job_id: 'backtest:LONG',
   status: isCancelled ? 'cancelled' : 'running',
   progress: Math.min(0.9, asked.length / 10),
@@ -38,12 +38,12 @@ const jobs: Handlers<typeof jobRoutes> = {
     if (params.job_id !== 'backtest:LONG')
       throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${params.job_id}.`);
     await new Promise((resolve) => setTimeout(resolve, Math.min(query.wait * 1000, 5)));
-    return { json: status() };
+    return { json: createStatus() };
   },
   cancelJob({ authorship }) {
     asked.push(`cancelled by ${authorship().author}`);
     isCancelled = true;
-    return { json: status() };
+    return { json: createStatus() };
   },
   retryJobs: ({ body }) => ({ json: body() }),
   listJobKinds: () => ({ json: { kinds: [] } }),
@@ -97,7 +97,7 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
     '127.0.0.1',
   );
 
-test('a key that may only read sees no tool that writes, and its call of one is refused', async () => {
+test('a read-only key lists no writing tools, and its call of one is refused', async () => {
   const agent = await agentWith('read');
   expect((await toolsOf(agent)).map(({ name }) => name)).toEqual(['waitForJob', 'listJobs', 'getJob']);
   expect(errorOf(await agent.call('cancelJob', { job_id: 'backtest:LONG' }))).toMatchObject({
@@ -118,7 +118,7 @@ test('without a key nothing is answered', async () => {
   expect([response.status, await response.json()]).toMatchObject([401, { error: { code: 'UNAUTHENTICATED' } }]);
 });
 
-test('a message that is none of the protocol is refused as any request, and a notification is acknowledged', async () => {
+test('a message outside the protocol is refused like any request, and a notification is acknowledged', async () => {
   const conforms = createConformity(document);
   const message = { jsonrpc: '2.0', id: 1, method: 'ping' };
   for (const [body, headers, status] of [

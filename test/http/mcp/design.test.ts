@@ -120,7 +120,7 @@ test('an agent designs an index from a rulebook, backtests it, explains its larg
   ]);
 });
 
-test('a job that was waited for has its figures, and its series are shortened', async () => {
+test('a completed wait returns the figures of the job, and shortened series', async () => {
   const { result } = await agent.ok<Job>('waitForJob', { job_id: 'backtest:TWENTY' });
   expect(JSON.stringify(result).length).toBeLessThanOrEqual(LIMITS.MAX_TOOL_JOB_BYTES);
   const { metrics } = await agent.ok<Job['result']>('getOverview', { index_id: 'TWENTY' });

@@ -40,7 +40,7 @@ async function coverageOf(code: string) {
   return calendars.find((option) => option.code === code)!.coverage;
 }
 
-test('a record says what the calendar left of the range that was asked for', async () => {
+test('a record states the part of the requested range that the calendar covers', async () => {
   const tail = await recordOf('XTAE', '2018-10-01');
   expect(tail.calendar_coverage).toEqual({
     calendar: 'XTAE',
@@ -64,7 +64,7 @@ test('a record says what the calendar left of the range that was asked for', asy
   expect((await recordOf('XNYS', '2019-01-02')).calendar_coverage).toBeNull();
 });
 
-test.each(['XTKS', 'XNYS'])('an end beyond the calendar %s is trimmed, whatever prices there are', async (calendar) => {
+test.each(['XTKS', 'XNYS'])('an end beyond the calendar %s is trimmed regardless of prices', async (calendar) => {
   const { to } = await coverageOf(calendar);
   const { calendar_coverage: coverage } = await recordOf(calendar, '2019-01-04', { end: '2031-06-30' });
   expect(coverage).toEqual({
@@ -79,7 +79,7 @@ test.each(['XTKS', 'XNYS'])('an end beyond the calendar %s is trimmed, whatever 
   expect(to < '2031-06-30').toBe(true);
 });
 
-test('a range of which the calendar covers nothing is refused with what it covers', async () => {
+test('a range outside the calendar is refused with the coverage', async () => {
   const { status, body } = await service.ask<{ error: ErrorDetail }>('POST', '/analytics/XTAE/backtest', {
     start: '2018-10-01',
     end: '2018-12-28',

@@ -11,7 +11,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { createCalendarViews } from '#services/indices/calendars.js';
 import { createIndexSchedules } from '#services/indices/index-schedules.js';
 
-const document = (id: string, rest: object) =>
+const findDocument = (id: string, rest: object) =>
   IndexDocument.parse({
     id,
     name: id,
@@ -22,16 +22,18 @@ const document = (id: string, rest: object) =>
   });
 const DOCUMENTS = new Map(
   [
-    document('QUARTERS', {}),
-    document('LAGGED', { rebalance: { frequency: 'monthly', anchor: 'third_friday', effective_lag: 5 } }),
-    document('DAILY', { base_date: '1971-01-04', rebalance: { frequency: 'daily' } }),
-    document('MONDAYS', {
+    findDocument('QUARTERS', {}),
+    findDocument('LAGGED', { rebalance: { frequency: 'monthly', anchor: 'third_friday', effective_lag: 5 } }),
+    findDocument('DAILY', { base_date: '1971-01-04', rebalance: { frequency: 'daily' } }),
+    findDocument('MONDAYS', {
       calendar: 'XTKS',
       base_date: '2019-04-17',
       rebalance: { frequency: 'weekly', weekday: 0, roll: 'unadjusted', effective_lag: 1 },
     }),
-    document('SUNDAYS', { rebalance: { frequency: 'monthly', anchor: 'day_of_month', day: 31, roll: 'unadjusted' } }),
-    document('TABLES', { calendar: 'XTAE', rebalance: { frequency: 'monthly' } }),
+    findDocument('SUNDAYS', {
+      rebalance: { frequency: 'monthly', anchor: 'day_of_month', day: 31, roll: 'unadjusted' },
+    }),
+    findDocument('TABLES', { calendar: 'XTAE', rebalance: { frequency: 'monthly' } }),
   ].map((each) => [each.id, each]),
 );
 
@@ -63,7 +65,7 @@ const get = async (path: string) => {
   const response = await app.fetch(new Request(`http://localhost${path}`));
   return { status: response.status, body: await response.json() };
 };
-const refusal = async (path: string) => {
+const createRefusal = async (path: string) => {
   const { status, body } = await get(path);
   return { status, ...ErrorEnvelope.parse(body).error };
 };
@@ -94,7 +96,7 @@ describe('GET /indices/calendars', () => {
   });
 
   test('takes no query', async () => {
-    expect(await refusal('/indices/calendars?limit=3')).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+    expect(await createRefusal('/indices/calendars?limit=3')).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
   });
 });
 
@@ -126,7 +128,7 @@ describe('GET /indices/{index_id}/schedule', () => {
     expect([before.recent, before.upcoming]).toEqual([[], ['2024-01-02', '2024-03-28', '2024-06-28']]);
   });
 
-  test('looks ahead 366 days whatever the limit', async () => {
+  test('looks ahead 366 days regardless of the limit', async () => {
     const { recent, upcoming, lookahead_end } = await schedule('/indices/DAILY/schedule?asof=2025-01-01&limit=512');
     expect([recent.length, recent[0], upcoming[0], upcoming.at(-1), lookahead_end]).toEqual([
       512,
@@ -179,7 +181,7 @@ describe('GET /indices/{index_id}/schedule', () => {
   test('takes as_of for asof, and refuses two dates', async () => {
     expect((await schedule('/indices/QUARTERS/schedule?as_of=2025-06-30')).as_of).toBe('2025-06-30');
     expect((await schedule('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-30')).as_of).toBe('2025-06-30');
-    const refused = await refusal('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-29');
+    const refused = await createRefusal('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-29');
     expect(refused).toMatchObject({
       status: 422,
       code: 'VALIDATION_FAILED',
@@ -204,6 +206,6 @@ describe('GET /indices/{index_id}/schedule', () => {
   });
 
   test('does not know an index that is not stored', async () => {
-    expect(await refusal('/indices/NOBODY/schedule')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+    expect(await createRefusal('/indices/NOBODY/schedule')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
   });
 });

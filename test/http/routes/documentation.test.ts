@@ -23,7 +23,7 @@ test('a page that the client holds is not sent again', async () => {
 });
 
 /** Returns an answer as transferred, which fetch would decode. */
-function raw(path: string, acceptEncoding: string): Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }> {
+function requestRaw(path: string, acceptEncoding: string): Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }> {
   return new Promise((resolve, reject) => {
     get(`${service.url}${path}`, { headers: { 'accept-encoding': acceptEncoding } }, (response) => {
       const chunks: Buffer[] = [];
@@ -37,9 +37,9 @@ function raw(path: string, acceptEncoding: string): Promise<{ headers: IncomingH
 test.each(['/docs', '/docs/guide', '/docs/guide/data', '/openapi.json'])(
   '%s is compressed for clients that accept it, each coding under a different etag',
   async (path) => {
-    const plain = await raw(path, 'identity');
-    const br = await raw(path, 'gzip, br');
-    const gzip = await raw(path, 'gzip');
+    const plain = await requestRaw(path, 'identity');
+    const br = await requestRaw(path, 'gzip, br');
+    const gzip = await requestRaw(path, 'gzip');
     expect(
       [plain, br, gzip].map(({ headers }) => [headers['content-encoding'], headers['vary'], headers['content-type']]),
     ).toEqual([undefined, 'br', 'gzip'].map((coding) => [coding, 'Accept-Encoding', plain.headers['content-type']]));
@@ -54,7 +54,7 @@ test.each(['/docs', '/docs/guide', '/docs/guide/data', '/openapi.json'])(
   },
 );
 
-test('no page makes a browser fetch anything but pictures of the guide, which are there', async () => {
+test('pages load nothing but existing pictures of the guide', async () => {
   const { body: first } = await service.ask<string>('GET', '/docs/guide');
   const pages = [
     '/docs',
@@ -78,7 +78,7 @@ test('no page makes a browser fetch anything but pictures of the guide, which ar
   }
 });
 
-test('the guide has a first page and others, and says which when asked for one it lacks', async () => {
+test('the guide has a first page and others, and lists them for an unknown page', async () => {
   expect((await service.ask<string>('GET', '/docs/guide')).body).toContain('<title>Divisor: Guide</title>');
   expect((await service.ask<string>('GET', '/docs/guide/data')).body).toContain('<title>Divisor: Data</title>');
   const { status, body } = await service.ask<{ error: { code: string; message: string } }>(

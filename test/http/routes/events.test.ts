@@ -53,12 +53,12 @@ const stored: Pick<DocumentStore, 'get' | 'list'> = {
     return Promise.resolve(body && { id, body: { ...body }, etag: id, updatedAt: '' });
   },
 };
-const today = () => parseValidDay('2026-11-20');
+const readToday = () => parseValidDay('2026-11-20');
 const indexOf = async (id: string) => documents.find((document) => document.id === id)!;
 const scheduleOf = createIndexSchedules({ calendars, indexOf, runOf: () => Promise.resolve(undefined) });
 const app = createApp({
   api: eventRoutes,
-  handlers: eventHandlers(createEvents({ documents: stored, calendars, scheduleOf, today }), today),
+  handlers: eventHandlers(createEvents({ documents: stored, calendars, scheduleOf, today: readToday }), readToday),
   authenticate: () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) }),
   version: '0',
   log: pino({ level: 'silent' }),
@@ -113,7 +113,7 @@ test('effective dates are those of the schedule of each index, the exchanges eac
   for (const { id, rebalance, calendar: code, base_date: base } of documents.filter(({ id }) => id !== 'BLEND')) {
     const calendar = calendars.get(code)!;
     const schedule = { baseDay: parseValidDay(base), cadences: [{ rebalance, calendar }], called: [] };
-    const { upcoming } = selectScheduleAround({ schedule, asOf: today() - 1, limit: 400 });
+    const { upcoming } = selectScheduleAround({ schedule, asOf: readToday() - 1, limit: 400 });
     const shown = result.filter((event) => event.index_id === id && event.kind === 'effective');
     const dates = upcoming.map(({ date }) => formatDay(date)).filter((date) => date <= '2027-11-21');
     expect(shown.map(({ date }) => date)).toEqual(dates);
@@ -153,7 +153,7 @@ test('an answer states the range of the calendars, and omits it if no index has 
   expect(await read('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED')).toEqual(own);
 });
 
-test('a calendar file without an event is one that says what it covers', async () => {
+test('a calendar file without an event states its coverage', async () => {
   const { text } = await get('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED&format=ics');
   const lines = text.replaceAll('\r\n ', '').split('\r\n');
   const { from, to } = calendars.get('XNYS')!.coverage;

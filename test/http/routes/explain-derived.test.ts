@@ -18,7 +18,7 @@ const AS_OF = '2024-06-20';
 const LAST_REBALANCE = '2024-06-28';
 const ACQUIRED = '2024-07-02';
 
-const table = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
+const createTable = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 
 function marketRows(): unknown[][] {
   const random = createCounterRandom({ seed: 5, stream: 1 });
@@ -54,13 +54,13 @@ let service: LiveService;
 beforeAll(async () => {
   service = await liveService(['--workers', '1']);
   const tables = {
-    market: table(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], marketRows()),
-    reference: table(
+    market: createTable(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], marketRows()),
+    reference: createTable(
       ['identifier', 'SECTOR'],
       NAMES.map((name, i) => [name, SECTORS[i % 3]]),
     ),
-    corporate_actions: table(['identifier', 'type', 'value', 'ex_date'], [['N09', 'ACQUISITION', 150, ACQUIRED]]),
-    universes: table(
+    corporate_actions: createTable(['identifier', 'type', 'value', 'ex_date'], [['N09', 'ACQUISITION', 150, ACQUIRED]]),
+    universes: createTable(
       ['universe', 'identifier', 'start', 'end'],
       NAMES.map((name) => ['MEMBERS', name, null, name === 'N08' ? LAST_REBALANCE : null]),
     ),
@@ -156,8 +156,8 @@ describe('the chain behind a weight of a derived index', () => {
       'FullInvestment[default]:eq',
       'LongOnly[default]:lower:N08',
     ]);
-    const row = (label: string) => rows.find((entry) => entry.label === label)!;
-    expect(row('PositionBounds[pos]:upper:N08')).toMatchObject({
+    const findRow = (label: string) => rows.find((entry) => entry.label === label)!;
+    expect(findRow('PositionBounds[pos]:upper:N08')).toMatchObject({
       id: 'pos',
       index: 0,
       type: 'PositionBounds',
@@ -168,8 +168,8 @@ describe('the chain behind a weight of a derived index', () => {
       coefficient: 1,
       force: 0,
     });
-    expect(row('GroupBounds[sector]:upper:Tech').value).toBeCloseTo(sums.get('Tech')!, 10);
-    expect(row('FullInvestment[default]:eq')).toMatchObject({ index: null, limit: 1, slack: 0, binding: true });
+    expect(findRow('GroupBounds[sector]:upper:Tech').value).toBeCloseTo(sums.get('Tech')!, 10);
+    expect(findRow('FullInvestment[default]:eq')).toMatchObject({ index: null, limit: 1, slack: 0, binding: true });
     for (const { slack, value, limit, side, binding } of rows) {
       expect(slack).toBeCloseTo(side === 'eq' ? 0 : side === 'upper' ? limit - value : value - limit, 12);
       expect(binding).toBe(side === 'eq' || slack <= 1e-7);
@@ -199,7 +199,7 @@ describe('the chain behind a weight of a derived index', () => {
     expect((await explain('CHILD', 'N05', '2024-03-28')).drift).toBeNull();
   });
 
-  test('of a name the parent leaves out is the reason of the parent', async () => {
+  test('of a security that the parent excludes is the reason of the parent', async () => {
     const explanation = await explain('CHILD', 'N00');
     expect(explanation).toMatchObject({
       in_universe: false,
@@ -223,7 +223,7 @@ describe('the chain behind a weight of a derived index', () => {
     expect(Math.abs(computeBySolve(child) - explanation.derivation!.source_weight!)).toBeLessThan(1e-12);
   });
 
-  test('of a name that left since has the event, its date and what was paid, in every generation', async () => {
+  test('of a security that left since has the event, its date and the payment, in every generation', async () => {
     for (const id of ['BROAD', 'CHILD', 'GRANDCHILD']) {
       const before = await explain(id, 'N09', '2024-07-01');
       expect(before).toMatchObject({ included: true, left: null, rebalance_date: LAST_REBALANCE });
@@ -272,7 +272,7 @@ describe('the chain behind a weight of a derived index', () => {
 });
 
 describe('an index that waits for a bar', () => {
-  const waiting = (id: string, rest: object = {}) => ({
+  const setWaiting = (id: string, rest: object = {}) => ({
     ...parent,
     id,
     name: id,
@@ -282,7 +282,7 @@ describe('an index that waits for a bar', () => {
   const ORDER = { date: LAST_REBALANCE, reason: 'stale_price' };
 
   test('previews what it decides, and explains what it holds', async () => {
-    await service.ok('POST', '/indices', waiting('WAITS', { base_date: LAST_REBALANCE }));
+    await service.ok('POST', '/indices', setWaiting('WAITS', { base_date: LAST_REBALANCE }));
     const preview = (body: object) => service.ok<PreviewResponse>('POST', '/indices/preview', body);
     const asOf = { as_of: LAST_REBALANCE };
     const decided = await service.ok<PreviewResponse>('POST', '/indices/WAITS/preview', asOf);
@@ -307,7 +307,7 @@ describe('an index that waits for a bar', () => {
   });
 
   test('is waited for by what is derived from it, each with its own order', async () => {
-    await service.ok('POST', '/indices', waiting('WAITING'));
+    await service.ok('POST', '/indices', setWaiting('WAITING'));
     await service.ok('POST', '/indices/WAITING/optimise', { id: 'WAITING-CHILD', name: 'Child', constraints });
     for (const id of ['WAITING', 'WAITING-CHILD']) {
       const explanation = await explain(id, 'N08', LAST_REBALANCE);
@@ -324,7 +324,7 @@ describe('an index that waits for a bar', () => {
 
   test('holds a name that is sold by decision until it has a bar', async () => {
     const rest = { base_date: '2024-06-03', universe: { kind: 'named', id: 'MEMBERS' } };
-    await service.ok('POST', '/indices', waiting('SELLS', rest));
+    await service.ok('POST', '/indices', setWaiting('SELLS', rest));
     expect(
       (await service.ok<PreviewResponse>('POST', '/indices/SELLS/preview', { as_of: LAST_REBALANCE })).weights,
     ).not.toHaveProperty('N08');

@@ -9,7 +9,7 @@ function drain(queue: ReturnType<typeof createLaneQueue>): string[] {
   return order;
 }
 
-test('one owner is served in order of submission', () => {
+test('jobs of one owner run in order of submission', () => {
   const queue = createLaneQueue();
   for (const jobId of ['a', 'b', 'c']) queue.push('', jobId);
   expect(drain(queue)).toEqual(['a', 'b', 'c']);
@@ -23,7 +23,7 @@ test('owners take turns, so that a long line of one does not hold up another', (
   expect(drain(queue)).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'a4']);
 });
 
-test('an owner that may have none now is passed over and keeps its turn', () => {
+test('an owner at its limit is skipped and keeps its turn', () => {
   const queue = createLaneQueue();
   for (const [owner, jobId] of [
     ['a', 'a1'],
@@ -44,7 +44,7 @@ test('a job that is put back stands before its owner’s others', () => {
   expect(drain(queue)).toEqual(['first', 'second']);
 });
 
-test('nothing is lost, doubled or miscounted', () => {
+test('no job is lost, duplicated or miscounted', () => {
   const action = fc.record({
     verb: fc.constantFrom('push', 'unshift', 'shift', 'remove' as const),
     owner: fc.constantFrom('a', 'b', 'c'),

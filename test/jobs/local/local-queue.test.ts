@@ -109,7 +109,7 @@ test('an ended job is reported with its outcome and the times of its last attemp
     ]);
   }));
 
-test('a node hears of work when a paused kind is resumed', async () => {
+test('a node is notified when a paused kind is resumed', async () => {
   const { queue, paused, discard } = await openOn(await newFolder(), LIMITS, createTestClock());
   let calls = 0;
   await queue.join({

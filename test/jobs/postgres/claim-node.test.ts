@@ -30,9 +30,9 @@ describe.skipIf(!hasPostgresql || HERE.world === null)('the name of a node', () 
       pause,
     });
   const unasked = () => Promise.reject(new Error('nobody had to be looked at'));
-  const age = (by: string) => world.query(`UPDATE $schema.nodes SET seen_at = seen_at - interval '${by}'`);
+  const readAge = (by: string) => world.query(`UPDATE $schema.nodes SET seen_at = seen_at - interval '${by}'`);
   /** A sign of life of whoever has the name. */
-  const beat = async (): Promise<void> => void (await age('-1 ms'));
+  const beat = async (): Promise<void> => void (await readAge('-1 ms'));
 
   test('is taken by the first, which is listed without a place', async () => {
     expect(await take(FAR)).toBe('machine:/var');
@@ -51,7 +51,7 @@ describe.skipIf(!hasPostgresql || HERE.world === null)('the name of a node', () 
     expect(await take(HERE)).toBe('machine:/var');
     expect(await take(HERE), 'a later service of one process').toBe('machine:/var');
     await take(HERE);
-    await age('1 hour');
+    await readAge('1 hour');
     expect(await take(FAR)).toBe('machine:/var');
   });
 

@@ -56,13 +56,13 @@ export async function openNode(
       if (isLost) lost = undefined;
       const asking = own.query<never>(text, values);
       const answer = isLost ? asking.then(() => Promise.reject(unavailable())) : asking;
-      const asked = text.includes('reserved AS') ? claimed(answer) : answer;
+      const asked = text.includes('reserved AS') ? delayAnswer(answer) : answer;
       underWay.add(asked);
       return asked.finally(() => underWay.delete(asked));
     },
   };
   let delay: (() => Promise<unknown>) | undefined;
-  async function claimed<T>(answer: Promise<T>): Promise<T> {
+  async function delayAnswer<T>(answer: Promise<T>): Promise<T> {
     const late = delay;
     delay = undefined;
     const rows = await answer;

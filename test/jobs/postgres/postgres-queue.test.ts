@@ -7,14 +7,14 @@ import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { newNotices, openNode, type OpenedNode } from './open-node.js';
 import { describeJobQueue } from '../queue-port-contract.js';
-import { createQueues, from, job, LEASE_MS, succeed, type OpenedQueue } from '../queue-port-world.js';
+import { createQueues, createOrigin, createJob, LEASE_MS, succeed, type OpenedQueue } from '../queue-port-world.js';
 import { createTestClock, type TestClock } from '../test-clock.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 /** Advances the database's clock of leases and the process's clock of timers. */
 async function passBoth(world: TestSchema, time: TestClock, ms: number): Promise<void> {
-  const earlier = (column: string): string => `${column} = ${column} - ${ms} * interval '1 ms'`;
-  await world.query(`UPDATE $schema.jobs SET ${earlier('lease_until')}, ${earlier('reserved_until')}`);
+  const formatEarlier = (column: string): string => `${column} = ${column} - ${ms} * interval '1 ms'`;
+  await world.query(`UPDATE $schema.jobs SET ${formatEarlier('lease_until')}, ${formatEarlier('reserved_until')}`);
   await time.pass(ms);
 }
 
@@ -94,7 +94,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   test('take each job once, whoever submitted it', async () => {
     await addNodes(async ([one, other]) => {
       const ids = Array.from({ length: 40 }, (_, i) => `j${i}`);
-      await Promise.all(ids.map((id, i) => (i % 2 === 0 ? one! : other!).queue.submit(job(id))));
+      await Promise.all(ids.map((id, i) => (i % 2 === 0 ? one! : other!).queue.submit(createJob(id))));
       const claims = await Promise.all(Array.from({ length: 60 }, (_, i) => (i % 2 === 0 ? one! : other!).claim()));
       const taken = claims.flatMap((claim) => claim?.lease.jobId ?? []);
       expect(taken.toSorted()).toEqual(ids.map((id) => `backtest:${id}`).toSorted());
@@ -102,7 +102,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('ask the database four times for a job of nothing, once to find it and twice to cancel one', async () => {
+  test('send four statements for an empty job, one to find it and two to cancel it', async () => {
     await addNodes(async ([front, worker]) => {
       const [submitter, runner] = [front!, worker!];
       async function statementsOf<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly count: number }> {
@@ -111,23 +111,23 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         return { value: await work(), count: ask() - before };
       }
       // The first submission reads the memory of the nodes, and the jobs to be forgotten.
-      await submitter.queue.submit(job('first'));
+      await submitter.queue.submit(createJob('first'));
       await runner.queue.complete((await runner.claimed()).lease, succeed);
-      const submitted = await statementsOf(() => submitter.queue.submit(job('a')));
+      const submitted = await statementsOf(() => submitter.queue.submit(createJob('a')));
       const claimed = await statementsOf(runner.claimed);
       await runner.queue.heartbeat(claimed.value.lease);
       const ended = await statementsOf(() => runner.queue.complete(claimed.value.lease, succeed));
       const found = await statementsOf(() => submitter.statusOf('a'));
       expect(found.value).toMatchObject({ status: 'succeeded', attempt: 1 });
-      await submitter.queue.submit(job('b'));
+      await submitter.queue.submit(createJob('b'));
       const cancelled = await statementsOf(() => submitter.queue.cancel('backtest:b'));
       expect([submitted, claimed, ended, found, cancelled].map(({ count }) => count)).toEqual([2, 1, 1, 1, 2]);
     });
   });
 
-  test('take a start back whose answer was lost, which is no crash of the job', async () => {
+  test('revert a start whose answer was lost, without counting a crash', async () => {
     await addNodes(async ([front, worker]) => {
-      await front!.queue.submit(job('a'));
+      await front!.queue.submit(createJob('a'));
       worker!.loseNext('FOR UPDATE SKIP LOCKED');
       await expect(worker!.claim()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
       expect(await front!.statusOf('a')).toMatchObject({ status: 'running', attempt: 1 });
@@ -136,20 +136,20 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('accept a job whose input of before was left behind', async () => {
+  test('accept a job although its earlier input was left behind', async () => {
     await addNodes(async ([front, worker]) => {
       await front!.documents.transaction((tx) => tx.put('job-input', 'backtest:a', { payload: 'of before' }));
-      await front!.queue.submit(job('a'));
+      await front!.queue.submit(createJob('a'));
       expect((await worker!.claimed()).input).toMatchObject({ payload: { of: 'a' } });
     });
   });
 
   test('end an attempt that was resubmitted with a callback meanwhile, and deliver it', async () => {
     await addNodes(async ([front, worker]) => {
-      await front!.queue.submit(job('a'));
+      await front!.queue.submit(createJob('a'));
       const { lease } = await worker!.claimed();
-      const origin = { ...from('somebody').origin!, callback: 'http://127.0.0.1:9/told' };
-      await front!.queue.submit(job('a', { origin }));
+      const origin = { ...createOrigin('somebody').origin!, callback: 'http://127.0.0.1:9/told' };
+      await front!.queue.submit(createJob('a', { origin }));
       expect(await worker!.queue.complete(lease, succeed)).toBe(true);
       expect(await front!.statusOf('a')).toMatchObject({ status: 'succeeded', callbacks: [{ url: origin.callback }] });
     });
@@ -157,10 +157,10 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
 
   test('answer an equal submission with one job, and refuse another under its id', async () => {
     await addNodes(async ([one, other]) => {
-      const both = await Promise.all([one!, other!].map(({ queue }) => queue.submit(job('a'))));
+      const both = await Promise.all([one!, other!].map(({ queue }) => queue.submit(createJob('a'))));
       expect(both.map(({ status }) => status)).toEqual(['pending', 'pending']);
       expect(await one!.queue.liveIds()).toEqual(['backtest:a']);
-      await expect(other!.queue.submit(job('a', { inputHash: 'other' }))).rejects.toMatchObject({
+      await expect(other!.queue.submit(createJob('a', { inputHash: 'other' }))).rejects.toMatchObject({
         code: 'JOB_RUNNING',
       });
     });
@@ -168,7 +168,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
 
   test('show the progress and the end of what another runs, and hear of both', async () => {
     await addNodes(async ([front, worker], pass) => {
-      await front!.queue.submit(job('a'));
+      await front!.queue.submit(createJob('a'));
       const { lease } = await worker!.claimed();
       worker!.state.progress = { fraction: 0.5, message: 'Half.' };
       await worker!.queue.heartbeat(lease);
@@ -185,13 +185,13 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
 
   test('learn of a cancellation elsewhere at the next heartbeat, and their late end changes nothing', async () => {
     await addNodes(async ([front, worker], pass) => {
-      await front!.queue.submit(job('a'));
+      await front!.queue.submit(createJob('a'));
       const { lease } = await worker!.claimed();
       expect(await front!.queue.cancel('backtest:a')).toMatchObject({ status: 'cancelled' });
       const effect = { ...succeed, effect: async (tx: DocumentTransaction) => void (await tx.put('run', 'a', {})) };
       expect(await worker!.queue.complete(lease, effect)).toBe(false);
       expect([lease.isLost, await front!.documents.get('run', 'a')]).toEqual([true, undefined]);
-      await front!.queue.submit(job('b'));
+      await front!.queue.submit(createJob('b'));
       const next = await worker!.claimed();
       await front!.queue.cancel('backtest:b');
       await pass(2000);
@@ -201,11 +201,11 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
 
   test('redo what a silent one ran, and refuse what it says later', async () => {
     await addNodes(async ([silent, other], pass, { url, schema, query }) => {
-      const lost = async () => (await listNodes({ url, schema })).map(({ is_lost: isLost }) => isLost);
-      expect(await lost()).toEqual([false, false]);
+      const listLostFlags = async () => (await listNodes({ url, schema })).map(({ is_lost: isLost }) => isLost);
+      expect(await listLostFlags()).toEqual([false, false]);
       await query(`UPDATE $schema.nodes SET seen_at = seen_at - interval '1 hour' WHERE node = 'one'`);
-      expect(await lost()).toEqual([true, false]);
-      await silent!.queue.submit(job('a'));
+      expect(await listLostFlags()).toEqual([true, false]);
+      await silent!.queue.submit(createJob('a'));
       const { lease } = await silent!.claimed();
       let calls = other!.state.calls;
       await pass(LEASE_MS + 2000);
@@ -221,7 +221,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
 
   test('that paused while their end was written learn that it is too late', async () => {
     await addNodes(async ([silent, other], pass, { url, schema }) => {
-      await silent!.queue.submit(job('a'));
+      await silent!.queue.submit(createJob('a'));
       const { lease } = await silent!.claimed();
       silent!.failNext(async () => {
         await pass(LEASE_MS + 2000);
@@ -242,12 +242,12 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   test('learn of a cancellation at once through a notification', async () => {
     await addNodes(
       async ([front, worker]) => {
-        await front!.queue.submit(job('a'));
+        await front!.queue.submit(createJob('a'));
         const { lease } = await worker!.claimed();
         const lost = new Promise<void>((resolve) => lease.onLost(resolve));
         await front!.queue.cancel('backtest:a');
         await lost; // No heartbeat is due, because the clock does not advance.
-        await front!.queue.submit(job('b'));
+        await front!.queue.submit(createJob('b'));
         worker!.delayNextClaim(() => front!.queue.cancel('backtest:b')); // Notified before there is a lease.
         const next = (await worker!.claimed()).lease;
         await expect.poll(() => next.isLost).toBe(true);
@@ -258,7 +258,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
 
   test('are listed with what they run and the late ends that they were refused, until they leave', async () => {
     await addNodes(async ([one, other], pass, { url, schema, query }) => {
-      await one!.queue.submit(job('a'));
+      await one!.queue.submit(createJob('a'));
       const { lease } = await one!.claimed();
       const list = await listNodes({ url, schema });
       expect(list).toMatchObject([
@@ -286,8 +286,8 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
 
   test('leave jobs of a kind that their version does not know to others', async () => {
     await addNodes(async ([old], pass, { query }) => {
-      await old!.queue.submit(job('a'));
-      await old!.queue.submit(job('b'));
+      await old!.queue.submit(createJob('a'));
+      await old!.queue.submit(createJob('b'));
       await query(`UPDATE $schema.jobs SET kind = 'of-a-newer-version' WHERE job_id = 'backtest:a'`);
       expect((await old!.claimed()).lease.jobId).toBe('backtest:b');
       expect(await old!.claim()).toBeUndefined();
@@ -300,21 +300,22 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   test('pass over a job that needs more memory than they have left, and make room for one that has waited long', async () => {
     await addNodes(async ([busy, idle], _pass, { query }) => {
       const busyTakes = { freeBytes: 500, take: (offered: WaitingJob) => offered.estimated_bytes <= 500 };
-      const taken = async (claim: Promise<Claim | undefined>) => (await claim)?.lease.jobId.slice('backtest:'.length);
-      for (const id of ['large', 'later']) await busy!.queue.submit(job(id, { estimatedBytes: 900 }));
-      for (const id of ['small', 'next']) await busy!.queue.submit(job(id));
+      const readClaimedId = async (claim: Promise<Claim | undefined>) =>
+        (await claim)?.lease.jobId.slice('backtest:'.length);
+      for (const id of ['large', 'later']) await busy!.queue.submit(createJob(id, { estimatedBytes: 900 }));
+      for (const id of ['small', 'next']) await busy!.queue.submit(createJob(id));
       // Moves times of the database by an interval that is long enough for a slow machine.
       const move = (column: string, by: string) =>
         query(`UPDATE $schema.jobs SET ${column} = ${column} + interval '${by}'`);
       await move('queued_at', '1 hour');
-      expect(await taken(busy!.claim(busyTakes))).toBe('small');
-      expect(await taken(idle!.claim())).toBe('large');
+      expect(await readClaimedId(busy!.claim(busyTakes))).toBe('small');
+      expect(await readClaimedId(idle!.claim())).toBe('large');
       await move('queued_at', '-2 hours');
-      expect(await taken(busy!.claim(busyTakes))).toBeUndefined();
+      expect(await readClaimedId(busy!.claim(busyTakes))).toBeUndefined();
       await move('reserved_until', '1 hour');
-      expect(await taken(busy!.claim(busyTakes))).toBeUndefined();
-      expect(await taken(idle!.claim())).toBe('next');
-      expect(await taken(busy!.claim())).toBe('later');
+      expect(await readClaimedId(busy!.claim(busyTakes))).toBeUndefined();
+      expect(await readClaimedId(idle!.claim())).toBe('next');
+      expect(await readClaimedId(busy!.claim())).toBe('later');
     });
   });
 
@@ -324,14 +325,14 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       async ([front, large], _pass, { url, schema, query }) => {
         await query(`UPDATE $schema.nodes SET seen_at = seen_at + interval '1 hour'`); // The nodes stay alive.
         const estimatedBytes = 2 * HUGE_BYTES;
-        await front!.queue.submit(job('huge', { estimatedBytes }));
+        await front!.queue.submit(createJob('huge', { estimatedBytes }));
         const { heavy, huge } = await front!.queue.lanes();
         expect([heavy.waiting, heavy.places, huge.waiting, huge.places]).toEqual([0, 6, 1, 3]);
         expect(await front!.claim()).toBeUndefined();
         expect((await large!.claimed({ freeBytes: 3 * HUGE_BYTES })).lease.jobId).toBe('backtest:huge');
         const { memory_bytes: memory, reserved_bytes: reserved } = (await listNodes({ url, schema }))[1]!;
         expect([memory, reserved]).toEqual([3 * HUGE_BYTES, estimatedBytes]);
-        const beyond = front!.queue.submit(job('beyond', { estimatedBytes: 4 * HUGE_BYTES }));
+        const beyond = front!.queue.submit(createJob('beyond', { estimatedBytes: 4 * HUGE_BYTES }));
         await expect(beyond).rejects.toMatchObject({ detail: { budget_bytes: 3 * HUGE_BYTES } });
       },
       { memories },
@@ -340,7 +341,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
 
   test('hear of work that another submits', async () => {
     await addNodes(async ([front, worker], pass) => {
-      await front!.queue.submit(job('a'));
+      await front!.queue.submit(createJob('a'));
       const before = worker!.state.calls;
       while (worker!.state.calls === before) await pass(250);
       expect((await worker!.claimed()).lease.jobId).toBe('backtest:a');

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rowOf } from '#jobs/postgres/job-documents.js';
 import type { QueueLimits } from '#jobs/queue.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
-import { createQueues, job, LEASE_MS } from '../queue-port-world.js';
+import { createQueues, createJob, LEASE_MS } from '../queue-port-world.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 import { createTestClock } from '../test-clock.js';
 import { openNode, type OpenedNode } from './open-node.js';
@@ -52,7 +52,7 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
   }
 
   test('keeps nodes of earlier releases from it until it is submitted again by one of them', async () => {
-    await node.queue.submit(job('a'));
+    await node.queue.submit(createJob('a'));
     const { kind, sequence } = await rowOfJob('a');
     expect(kind).not.toBe(CLAIMED_BEFORE);
     await writeBefore('a', { attempt: 2, sequence }); // Its attempt was released.
@@ -65,7 +65,7 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
   });
 
   test('keeps this release from one of a later release, which is listed among the others of its kind', async () => {
-    await node.queue.submit(job('b'));
+    await node.queue.submit(createJob('b'));
     await world.query(`UPDATE $schema.jobs SET kind = 'backtest/99' WHERE job_id = 'backtest:b'`);
     expect(await node.claim()).toBeUndefined();
     expect(await node.queue.ids('backtest')).toContain('backtest:b');

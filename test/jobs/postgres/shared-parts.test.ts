@@ -9,7 +9,7 @@ import { createSharedParts, type SharedParts } from '#jobs/postgres/shared-parts
 import type { Claim, ClaimOrder, JobQueue } from '#jobs/queue.js';
 import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
-import { job, LEASE_MS, succeed } from '../queue-port-world.js';
+import { createJob, LEASE_MS, succeed } from '../queue-port-world.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
@@ -22,11 +22,11 @@ const limits = {
   leaseMs: LEASE_MS,
 };
 const ORDER: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true };
-const ref = (name: string) => ({ name, bytes: 1, sha256: 'ab' });
-const written = (name: string, files?: readonly string[]) =>
+const createRef = (name: string) => ({ name, bytes: 1, sha256: 'ab' });
+const succeedWith = (name: string, files?: readonly string[]) =>
   ({
     type: 'succeed',
-    result: { artifact: ref(name), ...(files && { files: files.map(ref) }) },
+    result: { artifact: createRef(name), ...(files && { files: files.map(createRef) }) },
     message: '',
   }) as const;
 
@@ -39,7 +39,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     world = await openTestSchema();
     documents = await openPostgresDocuments({ database: world.database, schema: world.schema });
     queue = createPostgresQueue({ ...placeOf(), node: 'own', documents, limits, log: quiet });
-    await queue.submit(job('shared', { estimatedBytes: 50 }));
+    await queue.submit(createJob('shared', { estimatedBytes: 50 }));
     claim = (await queue.claim(ORDER))!;
   });
   afterEach(async () => {
@@ -57,15 +57,15 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     parts.note(true);
     return parts;
   }
-  const offered = async (count: number): Promise<OfferedParts> => {
+  const offerParts = async (count: number): Promise<OfferedParts> => {
     const parts = partsOf('own');
-    await parts.offer(claim.lease, range(count));
+    await parts.offer(claim.lease, listRange(count));
     return parts;
   };
-  const range = (count: number): number[] => Array.from({ length: count }, (_, part) => part);
+  const listRange = (count: number): number[] => Array.from({ length: count }, (_, part) => part);
 
   test('are taken once each, by the node of the job and by others', async () => {
-    const own = await offered(20);
+    const own = await offerParts(20);
     const nodes = ['a', 'b', 'c'].map((name) => partsOf(name));
     const taken: number[] = [];
     for (let isMore = true; isMore;) {
@@ -76,11 +76,11 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
       isMore = round.length > 0;
       taken.push(...round);
     }
-    expect(taken.toSorted((a, b) => a - b)).toEqual(range(20));
+    expect(taken.toSorted((a, b) => a - b)).toEqual(listRange(20));
   });
 
   test('come with what the job was submitted with, and with the outputs that others have written', async () => {
-    const own = await offered(2);
+    const own = await offerParts(2);
     const other = partsOf('other');
     const part = (await other.claim(ORDER))!;
     expect(part).toMatchObject({
@@ -90,33 +90,35 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     });
     expect(await own.remaining(claim.lease)).toEqual([0, 1]);
     expect(await own.collect(claim.lease)).toEqual([]);
-    expect(await other.complete(part.lease, written('outputs', ['columns', 'plan']))).toBe(true);
+    expect(await other.complete(part.lease, succeedWith('outputs', ['columns', 'plan']))).toBe(true);
     const result = await own.collect(claim.lease);
-    expect(result).toEqual([{ artifact: ref('outputs'), files: [ref('columns'), ref('plan')], parts: [0] }]);
+    expect(result).toEqual([
+      { artifact: createRef('outputs'), files: [createRef('columns'), createRef('plan')], parts: [0] },
+    ]);
     expect(await own.collect(claim.lease), 'outputs are collected once').toEqual([]);
     expect(await own.remaining(claim.lease)).toEqual([1]);
   });
 
   test('are seen by nodes that may take them, and by no others', async () => {
-    await offered(1);
+    await offerParts(1);
     const { database, schema } = placeOf();
     const room = { lanes: ['heavy', 'light'] as const, memoryBytes: 100 };
     const nothing = { state: undefined, events: undefined, asksSilent: false, asksNodes: false };
-    async function seen(node: string, version = '1', freeBytes = 100) {
+    async function readSeenWork(node: string, version = '1', freeBytes = 100) {
       const helper = { node, version: () => version };
       const look = createPulse({ database, schema, node, helper });
       return (await look({ ...nothing, room: { ...room, freeBytes } })).waiting;
     }
-    expect(await seen('other')).toEqual({ jobs: false, parts: true });
-    expect(await seen('own')).toEqual({ jobs: false, parts: false });
-    expect(await seen('other', '2')).toEqual({ jobs: false, parts: false });
-    expect(await seen('other', '1', 49)).toEqual({ jobs: false, parts: false });
-    await queue.submit(job('next'));
-    expect(await seen('other')).toEqual({ jobs: true, parts: true });
+    expect(await readSeenWork('other')).toEqual({ jobs: false, parts: true });
+    expect(await readSeenWork('own')).toEqual({ jobs: false, parts: false });
+    expect(await readSeenWork('other', '2')).toEqual({ jobs: false, parts: false });
+    expect(await readSeenWork('other', '1', 49)).toEqual({ jobs: false, parts: false });
+    await queue.submit(createJob('next'));
+    expect(await readSeenWork('other')).toEqual({ jobs: true, parts: true });
   });
 
   test('belong to the nodes that compute them until they are written, with their memory', async () => {
-    const own = await offered(9);
+    const own = await offerParts(9);
     const { url, schema, database } = world;
     const message = { version: '1', places: { heavy: 1, light: 0 }, memory_bytes: 100, market: null, stale: 0 };
     const state = { ...message, role: 'worker', protocol: 3, lacks: [], clock_offset_ms: 0 };
@@ -127,7 +129,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     const helper = partsOf('helper');
     const { lease } = (await helper.claim(ORDER))!;
     await own.take(claim.lease);
-    const told = async () =>
+    const listNodeLoads = async () =>
       (await listNodes({ url, schema })).map(({ node, jobs, helps, reserved_bytes: bytes }) => [
         node,
         jobs,
@@ -138,15 +140,15 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
       ['own', ['backtest:shared'], [], 50],
       ['idle', [], [], 0],
     ];
-    expect(await told()).toEqual([['helper', [], ['backtest:shared'], 50], idle, atOwn]);
+    expect(await listNodeLoads()).toEqual([['helper', [], ['backtest:shared'], 50], idle, atOwn]);
     // Of three slots, the job uses one and its parts another.
     expect((await queue.lanes()).heavy).toMatchObject({ running: 1, helping: 1, places: 3 });
-    await helper.complete(lease, written('out'));
-    expect(await told()).toEqual([['helper', [], [], 0], idle, atOwn]);
+    await helper.complete(lease, succeedWith('out'));
+    expect(await listNodeLoads()).toEqual([['helper', [], [], 0], idle, atOwn]);
   });
 
   test('are not for nodes of another version, for those without the memory, and for the node of the job', async () => {
-    await offered(3);
+    await offerParts(3);
     expect(await partsOf('other', '2').claim(ORDER)).toBeUndefined();
     expect(await partsOf('other').claim({ ...ORDER, freeBytes: 49 })).toBeUndefined();
     expect(await partsOf('own').claim(ORDER)).toBeUndefined();
@@ -155,8 +157,8 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await partsOf('other').claim({ ...ORDER, freeBytes: 50 })).toBeDefined();
   });
 
-  test("that a node gives back, or was silent about, are the job's own node's to compute", async () => {
-    const own = await offered(2);
+  test('that a node releases, or loses, are computed by the node of the job', async () => {
+    const own = await offerParts(2);
     const other = partsOf('other');
     const part = (await other.claim(ORDER))!;
     await other.complete(part.lease, { type: 'crash', cause: 'its thread ended' });
@@ -171,7 +173,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   test('that are taken while the attempt ends are given up as soon as this is reported', async () => {
-    await offered(1);
+    await offerParts(1);
     let told: Promise<unknown> | undefined;
     const other = partsOf('other', '1', async (kind, id) => {
       const stored = await documents.get(kind, id);
@@ -185,11 +187,11 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   test('count for nothing once the attempt has ended', async () => {
-    const own = await offered(4);
+    const own = await offerParts(4);
     const [late, silent] = [partsOf('late'), partsOf('silent')];
     const [first, second] = [(await late.claim(ORDER))!, (await silent.claim(ORDER))!];
     await queue.complete(claim.lease, { type: 'release', cause: 'the test asks' });
-    expect(await late.complete(first.lease, written('late'))).toBe(false);
+    expect(await late.complete(first.lease, succeedWith('late'))).toBe(false);
     expect(await silent.heartbeat(second.lease), 'one that has just been granted is not asked for').toBe(true);
     silent.ask(claim.lease.jobId);
     await expect.poll(() => second.lease.isLost).toBe(true);

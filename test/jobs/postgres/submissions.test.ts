@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createSubmissions } from '#jobs/postgres/submissions.js';
 import type { JobStatus } from '#jobs/status.js';
 import { hasPostgresql, openTestSchema } from '../../postgresql/shared-postgresql.js';
-import { job, LEASE_MS } from '../queue-port-world.js';
+import { createJob, LEASE_MS } from '../queue-port-world.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 import { createTestClock } from '../test-clock.js';
 import { openNode } from './open-node.js';
@@ -23,7 +23,7 @@ function openGroups() {
   return {
     groups,
     submissions,
-    submit: (id: string) => submissions.submit(job(id)).catch((thrown: Error) => thrown.message),
+    submit: (id: string) => submissions.submit(createJob(id)).catch((thrown: Error) => thrown.message),
     /** Ends a group after its write has begun. */
     async end(group: number): Promise<void> {
       while (ends.length <= group) await Promise.resolve();
@@ -50,13 +50,13 @@ test('a group that cannot be written rejects each of its jobs, and the next one 
     if (isAway) throw new Error('away');
     return jobs.map(() => ({ status: 'fulfilled', value: {} as JobStatus }));
   });
-  const both = await Promise.allSettled(['a', 'b'].map((id) => submissions.submit(job(id))));
+  const both = await Promise.allSettled(['a', 'b'].map((id) => submissions.submit(createJob(id))));
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   isAway = false;
-  expect(await submissions.submit(job('a'))).toEqual({});
+  expect(await submissions.submit(createJob('a'))).toEqual({});
 });
 
-test('whoever cancels a job waits for its own submissions, and for no others', async () => {
+test('a cancellation waits for the pending submissions of its job only', async () => {
   const { groups, submissions, submit, end } = openGroups();
   const first = submit('first');
   while (groups.length === 0) await Promise.resolve();
@@ -83,10 +83,10 @@ test.skipIf(!hasPostgresql)('jobs of one moment are one commit, in their order a
     { ...limits, retryOf: RETRIES_AT_ONCE },
     createTestClock(),
   );
-  await queue.submit(job('first')); // The first submission reads the memory of the nodes.
+  await queue.submit(createJob('first')); // The first submission reads the memory of the nodes.
   const before = statements.length;
   const ids = Array.from({ length: 35 }, (_, i) => `j${i}`);
-  const outcomes = await Promise.allSettled(ids.map((id) => queue.submit(job(id))));
+  const outcomes = await Promise.allSettled(ids.map((id) => queue.submit(createJob(id))));
   expect(statements.length - before).toBe(2);
   const refused = outcomes.flatMap((outcome, i) => (outcome.status === 'rejected' ? [[i, outcome.reason.code]] : []));
   expect(refused).toEqual([30, 31, 32, 33, 34].map((i) => [i, 'OVERLOADED']));

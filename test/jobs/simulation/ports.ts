@@ -92,27 +92,27 @@ export function createStore(world: World, owner: number, { onJobWritten }: PortL
 
 export function createArtifacts(world: World, owner: number): ArtifactStore {
   const { files, agenda, random } = world;
-  const never = (): never => world.say('the engine reads and writes no artifacts');
+  const refuseCall = (): never => world.say('the engine reads and writes no artifacts');
   return {
     destination: { kind: 'folder', folder: '/nothing-is-written', lowWaterMark: {} },
-    write: never,
-    writeFile: never,
+    write: refuseCall,
+    writeFile: refuseCall,
     newName: () => `file-${files.size}-${agenda.now()}-${random()}`,
     async remove(names) {
       for (const name of names) if (owner === world.process) files.delete(name);
       world.isDiskChanged = true;
     },
-    stream: never,
-    read: never,
-    isIntact: never,
-    damaged: never,
-    file: never,
-    claim: never,
-    link: never,
+    stream: refuseCall,
+    read: refuseCall,
+    isIntact: refuseCall,
+    damaged: refuseCall,
+    file: refuseCall,
+    claim: refuseCall,
+    link: refuseCall,
     settle: () => settle(world, owner),
-    sweep: never,
-    discard: never,
-    restore: never,
+    sweep: refuseCall,
+    discard: refuseCall,
+    restore: refuseCall,
   };
 }
 

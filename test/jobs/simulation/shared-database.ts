@@ -62,7 +62,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
   let revision = 0;
   let version = 0;
 
-  function record(jobId: string): JobRecord | undefined {
+  function findRecord(jobId: string): JobRecord | undefined {
     const body = documents.get(`job/${jobId}`) as object | undefined; // All bodies are objects.
     if (body === undefined) return undefined;
     const stored = records.get(body) ?? readJobRecord(body, jobId);
@@ -71,15 +71,15 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     const row = rows.get(jobId);
     return addBeat(stored, row && beatOf(row));
   }
-  const found = (kind: string, id: string) => {
+  const readDocument = (kind: string, id: string) => {
     const body = documents.get(`${kind}/${id}`);
     return body === undefined ? undefined : { id, body, etag: '', updatedAt: '' };
   };
 
-  function seen(jobId: string): SeenRevision {
+  function readRevision(jobId: string): SeenRevision {
     const row = rows.get(jobId);
     const version = String(versions.get(`job/${jobId}`) ?? 0);
-    return { found: found('job', jobId), version, beat: row && beatOf(row), revision: row?.revision ?? 0 };
+    return { found: readDocument('job', jobId), version, beat: row && beatOf(row), revision: row?.revision ?? 0 };
   }
 
   function putRow(row: JobRow): void {
@@ -100,7 +100,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
   function commit(read: Map<string, number>, puts: Map<string, unknown>, jobs: readonly JobRow[]): boolean {
     for (const [key, seen] of read) if ((versions.get(key) ?? 0) !== seen) return false;
     const jobKey = [...puts.keys()].find((key) => key.startsWith('job/'));
-    const before = jobKey === undefined ? undefined : record(jobKey.slice(4));
+    const before = jobKey === undefined ? undefined : findRecord(jobKey.slice(4));
     if (puts.size > 0) version++;
     for (const [key, body] of puts) {
       if (body === undefined) documents.delete(key);
@@ -109,7 +109,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
       if (body === undefined && key.startsWith('job/')) rows.delete(key.slice(4));
     }
     for (const job of jobs) putRow(job);
-    onCommit({ puts, before, after: jobKey === undefined ? undefined : record(jobKey.slice(4)) });
+    onCommit({ puts, before, after: jobKey === undefined ? undefined : findRecord(jobKey.slice(4)) });
     return true;
   }
 
@@ -125,7 +125,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
             if (puts.has(key)) return { id, body: puts.get(key), etag: '', updatedAt: '' };
             return call(() => {
               read.set(key, versions.get(key) ?? 0);
-              return found(kind, id);
+              return readDocument(kind, id);
             });
           },
           ids: async () => [],
@@ -147,26 +147,26 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
         if (await call(() => commit(read, puts, jobs))) return result;
       }
     }
-    return { get: (kind, id) => call(() => found(kind, id)), transaction: jobTransaction, jobTransaction };
+    return { get: (kind, id) => call(() => readDocument(kind, id)), transaction: jobTransaction, jobTransaction };
   }
 
   return {
     documents,
     rows,
-    record,
+    record: findRecord,
     portsOf: (call) => ({
       documents: documentsFor(call),
       rows: rowsFor(call, {
         rows,
         now,
-        found,
-        seen,
+        found: readDocument,
+        seen: readRevision,
         next: () => ({ sequence: ++sequence }),
         revise: () => ++revision,
         changed(jobId, change) {
-          const before = record(jobId);
+          const before = findRecord(jobId);
           change();
-          onCommit({ puts: new Map(), before, after: record(jobId) });
+          onCommit({ puts: new Map(), before, after: findRecord(jobId) });
         },
       }),
     }),
@@ -187,12 +187,12 @@ interface RowTable {
 type Key = Parameters<JobRows['beat']>[0];
 
 function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: RowTable): SimulatedRows {
-  const all = () => [...rows.values()].toSorted((a, b) => a.sequence - b.sequence);
+  const listRows = () => [...rows.values()].toSorted((a, b) => a.sequence - b.sequence);
   const of = ({ jobId, sequence, attempt }: Key): SimulatedRow | undefined => {
     const row = rows.get(jobId);
     return row?.sequence === sequence && row.attempt === attempt ? row : undefined;
   };
-  const offered = (job: OfferedKey): SimulatedRow | undefined => {
+  const findOffered = (job: OfferedKey): SimulatedRow | undefined => {
     const row = of(job);
     return row?.status === 'pending' || (row?.status === 'running' && row.claim === job.claim) ? row : undefined;
   };
@@ -210,12 +210,12 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
   }
   const undo = (row: SimulatedRow): void =>
     void Object.assign(row, { status: 'pending', node: null, claim: null, startedMs: null, reservedUntil: -1 });
-  const count = (status: string): number => all().filter((row) => row.status === status).length;
+  const count = (status: string): number => listRows().filter((row) => row.status === status).length;
   const isLive = ({ status }: SimulatedRow): boolean => status === 'pending' || status === 'running';
   return {
     places: (jobs) =>
       call(() => {
-        const queued = all().filter(({ status }) => status === 'pending');
+        const queued = listRows().filter(({ status }) => status === 'pending');
         return jobs.map(({ jobId, owner }) => {
           const queuedOfOwner = queued.filter((row) => row.owner === owner).length;
           return { ...next(), queued: queued.length, queuedOfOwner, seen: seen(jobId) };
@@ -224,7 +224,7 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
     reserve: ({ lane, exceptOwners: except, freeBytes, memoryBytes, start }) =>
       call(() => {
         const room = { lanes: [lane], freeBytes, memoryBytes };
-        const free = all().filter((row) => isFitting(row, room) && !except.includes(row.owner));
+        const free = listRows().filter((row) => isFitting(row, room) && !except.includes(row.owner));
         const [row] = free.toSorted((a, b) => a.turn - b.turn || a.sequence - b.sequence);
         if (row === undefined) return undefined;
         const isBegun = row.estimated_bytes <= freeBytes;
@@ -251,16 +251,16 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
       }),
     release: (job) =>
       call(() => {
-        const row = offered(job);
+        const row = findOffered(job);
         if (row !== undefined) undo(row);
       }),
     undo: (starts) =>
       call(() => {
         const claims = starts.map(({ claim }) => claim);
-        for (const row of all()) if (row.status === 'running' && claims.includes(row.claim!)) undo(row);
+        for (const row of listRows()) if (row.status === 'running' && claims.includes(row.claim!)) undo(row);
       }),
-    drop: (job) => call(() => void (offered(job) && rows.delete(job.jobId))),
-    isWaiting: (room) => call(() => all().some((row) => isFitting(row, room))),
+    drop: (job) => call(() => void (findOffered(job) && rows.delete(job.jobId))),
+    isWaiting: (room) => call(() => listRows().some((row) => isFitting(row, room))),
     beat: (key, { leaseMs, hasNews }) =>
       call(() => {
         const row = of(key);
@@ -272,13 +272,13 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
     look: (jobIds) => call(() => new Map(jobIds.map((jobId) => [jobId, seen(jobId)]))),
     silent: () =>
       call(() =>
-        all()
+        listRows()
           .filter((row) => row.status === 'running' && row.leaseUntil < now())
           .map(running),
       ),
     runningOn: (node) =>
       call(() =>
-        all()
+        listRows()
           .filter((row) => row.status === 'running' && row.node === node)
           .map(running),
       ),
@@ -287,15 +287,15 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
       call(
         () =>
           new Map(
-            all()
+            listRows()
               .filter((row) => (ids === 'live' ? isLive(row) : ids.includes(row.job_id)))
               .map((row) => [row.job_id, row.revision]),
           ),
       ),
-    ids: () => call(() => all().map(({ job_id: id }) => id)),
+    ids: () => call(() => listRows().map(({ job_id: id }) => id)),
     liveIds: () =>
       call(() =>
-        all()
+        listRows()
           .filter(isLive)
           .map(({ job_id: id }) => id),
       ),

@@ -72,7 +72,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
   let clockMs = 0;
 
   /** Runs a function later in this process, unless it has ended; a paused process runs it after the pause. */
-  function later(own: number, ms: number, run: () => void): () => void {
+  function runLater(own: number, ms: number, run: () => void): () => void {
     let stop = agenda.add(ms, function due() {
       if (own !== life) return;
       if (pausedUntil > agenda.now()) stop = agenda.add(pausedUntil - agenda.now(), due);
@@ -85,15 +85,17 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
     (own: number): Call =>
     <T>(request: () => T) =>
       new Promise<T>((resolve, reject) => {
-        const lost = (ms: number) => later(own, ms, () => reject(new Refusal('STORE_UNAVAILABLE', 'simulated')));
+        const loseAnswer = (ms: number) =>
+          runLater(own, ms, () => reject(new Refusal('STORE_UNAVAILABLE', 'simulated')));
         agenda.add(between(0, 4), () => {
           const isCut = cutUntil > agenda.now();
           // Messages in transit may still arrive after their process ended or was cut off.
-          if ((isCut || own !== life) && world.random() < 0.5) return void (isCut && lost(cutUntil - agenda.now()));
+          if ((isCut || own !== life) && world.random() < 0.5)
+            return void (isCut && loseAnswer(cutUntil - agenda.now()));
           const result = request();
-          if (isCut) lost(cutUntil - agenda.now());
-          else if (chance(0.004)) lost(between(1, 400)); // It was executed, but the caller does not know.
-          else later(own, between(0, 4), () => resolve(result));
+          if (isCut) loseAnswer(cutUntil - agenda.now());
+          else if (chance(0.004)) loseAnswer(between(1, 400)); // It was executed, but the caller does not know.
+          else runLater(own, between(0, 4), () => resolve(result));
         });
       });
 
@@ -103,7 +105,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
     const clock: Clock = {
       now: () => EPOCH_MS + agenda.now() + clockMs,
       monotonicMs: () => agenda.now(),
-      after: (ms, call) => later(own, Math.max(ms, 40), call),
+      after: (ms, call) => runLater(own, Math.max(ms, 40), call),
     };
     const log = { info: () => {}, warn: () => {}, error: () => {} };
     let watchMs = agenda.now() + WATCH_MS;
@@ -127,7 +129,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
       loads: () => Promise.reject(new Error('nobody asks')),
     };
     const queue = createSharedQueue({ documents, rows, presence, node: name, clock, limits: LIMITS, log });
-    const pool = createPool(world, (ms, run) => later(own, ms, run));
+    const pool = createPool(world, (ms, run) => runLater(own, ms, run));
     const next = createJobSystem({ queue, artifacts: artifactsOf(world), pool, clock, limits: LIMITS, log });
     const kind = world.makeKind();
     next.register({ [kind.kind]: kind });
@@ -185,27 +187,27 @@ function createPool(
 
 let names = 0;
 function artifactsOf({ files }: NodeWorld): ArtifactStore {
-  const never = (): never => {
+  const refuseCall = (): never => {
     throw new Error('the engine reads and writes no artifacts');
   };
   return {
     destination: { kind: 'folder', folder: '/nothing-is-written', lowWaterMark: {} },
-    write: never,
-    writeFile: never,
+    write: refuseCall,
+    writeFile: refuseCall,
     newName: () => `file-${++names}`,
     async remove(removed) {
       for (const each of removed) files.delete(each);
     },
-    stream: never,
-    read: never,
-    isIntact: never,
-    damaged: never,
-    file: never,
-    claim: never,
-    link: never,
+    stream: refuseCall,
+    read: refuseCall,
+    isIntact: refuseCall,
+    damaged: refuseCall,
+    file: refuseCall,
+    claim: refuseCall,
+    link: refuseCall,
     settle: async () => {},
-    sweep: never,
-    discard: never,
-    restore: never,
+    sweep: refuseCall,
+    discard: refuseCall,
+    restore: refuseCall,
   };
 }

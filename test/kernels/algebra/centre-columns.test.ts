@@ -49,7 +49,7 @@ test('a column is centred independently of its neighbours', () => {
   );
 });
 
-test('refuses panels that are none, a weight, a factor or a sum too few', () => {
+test('refuses panels of a wrong shape, and missing weights, factors or sums', () => {
   const centre = (values: number, weights: number | undefined, factors: number, means: number, squares = means) => {
     const of = {
       weights: weights === undefined ? undefined : new Float64Array(weights),

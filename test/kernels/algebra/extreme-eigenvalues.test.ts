@@ -11,7 +11,7 @@ const N = 90;
 const engine = openWasmEngine();
 
 /** Covariance of returns with a common part, shrunk to its diagonal. */
-function market(common: number): Float64Array {
+function createMarket(common: number): Float64Array {
   const random = createCounterRandom({ seed: 4, stream: 0 });
   const panel = new Float64Array(2 * N * N);
   for (let t = 0; t < 2 * N; t++) {
@@ -38,8 +38,8 @@ const ends = Float64Array.from({ length: N * N }, (_, at) => {
 });
 
 test.each([
-  ['of a market', market(3)],
-  ['without a common part', market(0)],
+  ['of a market', createMarket(3)],
+  ['without a common part', createMarket(0)],
   ['of entries of different size', randomDefinite(N)],
   ['of equal blocks', blocks],
   ['of two coordinates', ends],
@@ -55,11 +55,18 @@ test.each([
 });
 
 test('are not found of a matrix that is not positive definite, nearly singular or not finite, which is restored', () => {
-  const changed = (at: number, value: number): Float64Array => market(1).map((entry, k) => (k === at ? value : entry));
-  const singular = market(1);
+  const changeEntry = (at: number, value: number): Float64Array =>
+    createMarket(1).map((entry, k) => (k === at ? value : entry));
+  const singular = createMarket(1);
   for (let i = 0; i < N; i++) singular[i] = singular[i * N] = singular[N + i]!;
   singular[0] = singular[N + 1]! * (1 + 1e-12);
-  for (const a of [changed(0, -1), changed(N + 1, Number.NaN), changed(0, Infinity), singular, new Float64Array(4)]) {
+  for (const a of [
+    changeEntry(0, -1),
+    changeEntry(N + 1, Number.NaN),
+    changeEntry(0, Infinity),
+    singular,
+    new Float64Array(4),
+  ]) {
     const before = a.slice();
     expect(findExtremeEigenvalues(engine, a, Math.sqrt(a.length))).toBeUndefined();
     expectEqual(a, before);

@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { gemv, gemvTransposed } from '#kernels/algebra/gemv.js';
 import { KernelFault } from '#kernels/assert.js';
-import { matrices } from '../arbitraries.js';
+import { createMatrices } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
 
 describe('gemv', () => {
@@ -18,7 +18,7 @@ describe('gemv', () => {
   test("satisfies y'(Ax) = (A'y)'x", () => {
     fc.assert(
       fc.property(
-        matrices(),
+        createMatrices(),
         fc.infiniteStream(fc.double({ min: -1, max: 1, noNaN: true })),
         ({ rows, columns, data }, stream) => {
           const next = () => Number(stream.next().value);

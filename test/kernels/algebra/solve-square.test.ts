@@ -13,7 +13,7 @@ test.each([1, 2, 7, 40])('the solutions of a system of order %i give its right s
   expect(Math.max(...b.map((value, e) => Math.abs(value - wanted[e]!)))).toBeLessThan(1e-9);
 });
 
-test('rows are taken in another order where the first pivot is nothing', () => {
+test('rows are permuted if the first pivot is zero', () => {
   const b = Float64Array.of(3, 5);
   expect(solveSquare(Float64Array.of(0, 1, 2, 0), 2, b)).toBe(true);
   expect([...b]).toEqual([2.5, 3]);

@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { symmetricEigen, symmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
 import { KernelFault } from '#kernels/assert.js';
-import { matrices } from '../arbitraries.js';
+import { createMatrices } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
 import { golden } from '../golden.js';
 
@@ -26,7 +26,7 @@ describe('symmetricEigen', () => {
 
   test('has orthonormal vectors that the matrix only stretches', () => {
     fc.assert(
-      fc.property(matrices({ rowsMax: 8, columnsMax: 8 }), ({ rows, columns, data }) => {
+      fc.property(createMatrices({ rowsMax: 8, columnsMax: 8 }), ({ rows, columns, data }) => {
         const n = Math.min(rows, columns);
         const a = new Float64Array(n * n);
         for (let i = 0; i < n; i++)

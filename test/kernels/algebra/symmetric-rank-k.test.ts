@@ -2,12 +2,12 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { symmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
 import { KernelFault } from '#kernels/assert.js';
-import { matrices } from '../arbitraries.js';
+import { createMatrices } from '../arbitraries.js';
 
 describe('symmetricRankK', () => {
   test('is the sum of the products of two columns, to the last bit', () => {
     fc.assert(
-      fc.property(matrices(), ({ rows, columns, data }) => {
+      fc.property(createMatrices(), ({ rows, columns, data }) => {
         const out = new Float64Array(columns * columns).fill(Number.NaN);
         symmetricRankK(data, columns, out);
         for (let i = 0; i < columns; i++) {

@@ -1,6 +1,17 @@
 import type { Arena } from '#kernels/engines/arena.js';
+import { nativeSets, type NativeSet } from '#kernels/engines/native-kernels.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { randomDefinite, randomPanel } from './random-matrices.js';
+
+/** Returns the instruction sets that this processor runs; none if there is no native library. */
+export function setsHere(): readonly NativeSet[] {
+  try {
+    return nativeSets();
+  } catch (failure) {
+    console.log(`Native kernels are not tested here: ${(failure as Error).message}`);
+    return [];
+  }
+}
 
 /** A problem for kernels: its operands, the last of which becomes the result. */
 export interface Problem {
@@ -13,13 +24,15 @@ export interface Problem {
 const BYTES = 8;
 
 /** Sizes around those of tiles (4, 8, 12, 24), groups (48), blocks (64, 128, 192, 336, 384) and depths (256, 320). */
-export function problems(): Problem[] {
+export function listProblems(): Problem[] {
   return [
     ...[1, 3, 319, 321, 650].flatMap((rows) => [1, 7, 24, 25, 49, 97].map((columns) => panelProduct(rows, columns))),
     panelProduct(2, 401),
     panelProduct(0, 9),
-    ...[1, 5, 64, 257].flatMap((k) => [1, 23, 49, 130].flatMap((m) => [1, 8, 25, 195].map((n) => product(m, k, n)))),
-    product(97, 30, 701),
+    ...[1, 5, 64, 257].flatMap((k) =>
+      [1, 23, 49, 130].flatMap((m) => [1, 8, 25, 195].map((n) => createProduct(m, k, n))),
+    ),
+    createProduct(97, 30, 701),
     ...[1, 2, 4, 7, 8, 13, 31, 65, 127, 128, 129, 131, 200, 258, 515].map(factor),
     ...[2, 9, 63, 64, 66, 130, 193].flatMap((n) => [2, 8, 25, 66].flatMap((columns) => solves(n, columns))),
     ...[1, 4, 6, 11, 13, 22, 31, 133].flatMap((n) => [
@@ -36,7 +49,7 @@ function panelProduct(rows: number, columns: number): Problem {
 }
 
 /** Variants of a product alternate between sizes. */
-function product(m: number, k: number, n: number): Problem {
+function createProduct(m: number, k: number, n: number): Problem {
   const flags = [m % 2, k % 2, n % 2, (m + k + n) % 2];
   const operands = [randomPanel(m, k, 5), randomPanel(k, n, 6), randomPanel(m, n, 7)];
   return { kernel: 'product', sizes: [m, k, n, ...flags], operands };
@@ -58,7 +71,7 @@ function symmetricProduct(n: number, first: number, last: number): Problem {
 }
 
 /** Solves a problem with kernels. @returns the bits of its result */
-export function solved(kernels: KernelExports, arena: Arena, { kernel, sizes, operands }: Problem): Uint8Array {
+export function hashSolution(kernels: KernelExports, arena: Arena, { kernel, sizes, operands }: Problem): Uint8Array {
   const mark = arena.mark();
   const places = operands.map((values) => {
     const at = arena.reserve(values.byteLength);

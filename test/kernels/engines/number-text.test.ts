@@ -4,7 +4,7 @@ import { createNumberText } from '#kernels/engines/number-text.js';
 
 const text = createNumberText();
 
-function written(values: readonly number[]): string {
+function writeNumbers(values: readonly number[]): string {
   const parts: Buffer[] = [];
   text.begin((part) => parts.push(Buffer.from(part)));
   expect(text.numbers(Float64Array.from(values), 0, values.length)).toBe(true);
@@ -34,7 +34,7 @@ describe('the text of a number is that of JSON.stringify', () => {
     fc.assert(
       fc.property(
         fc.array(anyDouble, { minLength: 1, maxLength: 600 }),
-        (values) => void expect(written(values)).toBe(stringified(values)),
+        (values) => void expect(writeNumbers(values)).toBe(stringified(values)),
       ),
       { numRuns: 300 },
     );
@@ -47,7 +47,7 @@ describe('the text of a number is that of JSON.stringify', () => {
     fc.assert(
       fc.property(
         fc.array(decimals, { minLength: 1, maxLength: 600 }),
-        (values) => void expect(written(values)).toBe(stringified(values)),
+        (values) => void expect(writeNumbers(values)).toBe(stringified(values)),
       ),
     );
   });
@@ -57,7 +57,7 @@ describe('the text of a number is that of JSON.stringify', () => {
     const tens = Array.from({ length: 632 }, (_, k) => Number(`1e${k - 323}`));
     for (const value of [...twos, ...tens]) {
       const values = neighbours(value).flatMap((near) => [near, -near]);
-      expect(written(values)).toBe(stringified(values));
+      expect(writeNumbers(values)).toBe(stringified(values));
     }
   });
 
@@ -82,7 +82,7 @@ describe('the text of a number is that of JSON.stringify', () => {
       0.1,
       1 / 3,
     ];
-    expect(written(values)).toBe(stringified(values));
+    expect(writeNumbers(values)).toBe(stringified(values));
   });
 });
 

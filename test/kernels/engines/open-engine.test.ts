@@ -3,14 +3,14 @@ import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
 import { testEngine } from '#kernels/engines/self-test.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 
-test('opens what the setting names', async () => {
+test('opens the engine of the setting', async () => {
   for (const setting of ['wasm', 'reference'] as const) {
     const choice = await openEngine(setting);
     expect(choice).toMatchObject({ engine: { name: setting, precision: 'float64' }, refused: [], asAsked: true });
   }
 });
 
-test('always ends with an engine, and says why it is not the one asked for', async () => {
+test('always returns an engine, with the reason if it is not the requested one', async () => {
   for (const setting of ['auto', 'native', 'tensorflow'] as const) {
     const choice = await openEngine(setting);
     const taken = choice.refused.length === 0;

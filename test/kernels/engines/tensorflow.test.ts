@@ -48,13 +48,14 @@ const arithmetic = {
   dispose: () => {},
 };
 
-const absent = async (name: string): Promise<never> => {
+const failToFind = async (name: string): Promise<never> => {
   throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
 };
 
 describe('the TensorFlow engine', () => {
   test('serves the covariance product in float32 and reports it', async () => {
-    const load: Loader = async (name) => (name === '@tensorflow/tfjs-node' ? { default: arithmetic } : absent(name));
+    const load: Loader = async (name) =>
+      name === '@tensorflow/tfjs-node' ? { default: arithmetic } : failToFind(name);
     const engine = await openTensorflowEngine(referenceEngine, load);
     expect(engine.precision).toBe('float32');
     expect(engine.description).toContain('@tensorflow/tfjs-node');
@@ -99,7 +100,7 @@ describe('the TensorFlow engine', () => {
   });
 
   test('takes the WebAssembly backend when the native package is absent', async () => {
-    const load: Loader = async (name) => (name === '@tensorflow/tfjs-node' ? absent(name) : arithmetic);
+    const load: Loader = async (name) => (name === '@tensorflow/tfjs-node' ? failToFind(name) : arithmetic);
     const engine = await openTensorflowEngine(referenceEngine, load);
     expect(engine.description).toContain('@tensorflow/tfjs-backend-wasm');
   });
@@ -121,17 +122,17 @@ describe('the TensorFlow engine', () => {
   });
 
   test('says which packages are missing', async () => {
-    await expect(openTensorflowEngine(referenceEngine, absent)).rejects.toThrow(
+    await expect(openTensorflowEngine(referenceEngine, failToFind)).rejects.toThrow(
       /tfjs-node is not installed; .*tfjs-core is not installed/,
     );
   });
 });
 
-test('a package that is there and cannot be loaded says why', async () => {
-  const broken = async (): Promise<never> => {
+test('an installed package that cannot be loaded is reported with the reason', async () => {
+  const failToLoad = async (): Promise<never> => {
     throw new Error('libc.so: version not found\nRequire stack');
   };
-  await expect(openTensorflowEngine(referenceEngine, broken)).rejects.toThrow(
+  await expect(openTensorflowEngine(referenceEngine, failToLoad)).rejects.toThrow(
     'the package @tensorflow/tfjs-node cannot be loaded: libc.so: version not found; ',
   );
 });

@@ -37,7 +37,7 @@ describe('the arena', () => {
     expect(arena.mark()).toBe(before);
   });
 
-  test('still knows arrays that were made before it grew', () => {
+  test('still recognises arrays allocated before it grew', () => {
     const arena = createArena();
     const engine = openWasmEngine({ arena });
     const early = engine.allocate(16);
@@ -102,7 +102,7 @@ test(
   () => {
     const n = 401; // Not a multiple of a tile.
     const a = randomSymmetric(n);
-    const eigen = (threads: number, whole: boolean): readonly Float64Array[] => {
+    const listEigen = (threads: number, whole: boolean): readonly Float64Array[] => {
       const requests: number[] = [];
       const engine = openWasmEngine({ threads: () => (requests.push(threads), threads), teamOrder: n });
       const values = new Float64Array(n);
@@ -113,15 +113,15 @@ test(
       expect(requests).toEqual([threads]);
       return [values, vectors];
     };
-    const alone = eigen(1, false);
+    const alone = listEigen(1, false);
     const trace = Array.from({ length: n }, (_, i) => a[i * (n + 1)]!).reduce((sum, value) => sum + value);
     const size = Math.max(...alone[0]!.map(Math.abs));
     expectClose([alone[0]!.reduce((sum, value) => sum + value)], [trace], 1e-11, size);
-    expectEqual(eigen(4, false), alone);
+    expectEqual(listEigen(4, false), alone);
     const ends = (threads: number) => openWasmEngine({ threads: () => threads, teamOrder: n }).eigenvalueRange(a, n)!;
     expect(ends(2)).toEqual(ends(1));
     expectClose([ends(1).smallest, ends(1).largest], [alone[0]![0]!, alone[0]![n - 1]!], 1e-14, size);
-    const [one, two] = [eigen(1, true), eigen(2, true)];
+    const [one, two] = [listEigen(1, true), listEigen(2, true)];
     expectEqual(two, one);
   },
 );

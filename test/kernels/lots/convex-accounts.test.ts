@@ -12,12 +12,12 @@ const hasPython = spawnSync('python3', ['--version']).status === 0;
 
 /** Returns account and answer as JSON for scripts in other languages. */
 export function toJson(program: AccountProgram, answer?: AccountAnswer): string {
-  const plain = (_: string, value: unknown): unknown =>
+  const toPlain = (_: string, value: unknown): unknown =>
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value === Infinity ? 'inf' : value;
-  if (answer === undefined) return JSON.stringify(program, plain);
+  if (answer === undefined) return JSON.stringify(program, toPlain);
   const { side, multipliers } = answer.certificates[answer.own]!;
   const prices = computePricesAt(program, program.sides[side]!, multipliers);
-  return JSON.stringify({ program, trades: answer.trades, multipliers, prices }, plain);
+  return JSON.stringify({ program, trades: answer.trades, multipliers, prices }, toPlain);
 }
 
 describe('a convex account', () => {
@@ -42,7 +42,7 @@ describe('a convex account', () => {
     },
   );
 
-  test.runIf(hasPython)('does not meet them after another trade', () => {
+  test.runIf(hasPython)('violates them after another trade', () => {
     const program = convexAccount(3);
     const answer = solveAccount(program, { nodes: 0 });
     answer.trades.bought[4]! += 0.002;

@@ -31,18 +31,18 @@ export function randomAccount({
   aversion = 10,
 }: RandomTerms): AccountProgram {
   const random = seeded(seed);
-  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const drawNormal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const loadings = Float64Array.from({ length: n * k }, (_, at) =>
-    at % k === 0 ? 0.15 + 0.04 * normal() : 0.05 * normal(),
+    at % k === 0 ? 0.15 + 0.04 * drawNormal() : 0.05 * drawNormal(),
   );
   const specific = Float64Array.from({ length: n }, () => 0.02 + 0.1 * random());
-  const raw = Float64Array.from({ length: n }, () => Math.exp(normal()));
+  const raw = Float64Array.from({ length: n }, () => Math.exp(drawNormal()));
   const total = raw.reduce((sum, x) => sum + x, 0);
   const target = raw.map((x) => x / total);
-  const drifted = target.map((x) => x * Math.exp(0.4 * normal()));
+  const drifted = target.map((x) => x * Math.exp(0.4 * drawNormal()));
   const sum = drifted.reduce((a, x) => a + x, 0);
   const held = drifted.map((x) => (x / sum) * 0.99);
-  const { lotStart, lotSize, lotShort, lotLong } = randomLots(held, { random, normal, lotsOf, share });
+  const { lotStart, lotSize, lotShort, lotLong } = randomLots(held, { random, normal: drawNormal, lotsOf, share });
   const cashRow = (sign: 1 | -1, constant: number): AccountRow => ({
     weights: new Float64Array(n).fill(sign),
     short: 0,

@@ -13,7 +13,7 @@ const program = {
 };
 const ordered = { ...program, isOrdered: Uint8Array.of(1) };
 
-test('lots are sold from the lowest tax to the highest, equal ones in their order', () => {
+test('lots are sold by ascending tax, equal ones in their order', () => {
   expect([...sortSales(program, 0, { short: 0.4, long: 0.2 })]).toEqual([1, 2, 3, 0]);
   expect([...sortSales(program, 0, { short: 0.1, long: 0.3 })]).toEqual([2, 0, 1, 3]);
   expect([...sortSales(ordered, 0, { short: 0.1, long: 0.3 })]).toEqual([0, 1, 2, 3]);

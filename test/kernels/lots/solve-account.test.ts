@@ -47,7 +47,7 @@ describe('solveAccount', () => {
 
   it.each([1, 2, 3, 4, 5])('rounds gains within a limit that binds at little cost (%i)', (seed) => {
     const terms = { seed, n: 60, k: 6, lotsOf: 4, isOrdered: true };
-    const gains = (own: Partial<RandomTerms>, taxWeight = 1): AccountProgram => {
+    const createGains = (own: Partial<RandomTerms>, taxWeight = 1): AccountProgram => {
       const program = randomAccount({ ...terms, ...own });
       return {
         ...program,
@@ -56,10 +56,10 @@ describe('solveAccount', () => {
         lotLong: program.lotLong.map(Math.abs),
       };
     };
-    const [free, near] = [gains({}), gains({ aversion: 1000 }, 1e-3)].map((own) =>
+    const [free, near] = [createGains({}), createGains({ aversion: 1000 }, 1e-3)].map((own) =>
       Math.sqrt(solveAccount(own, { nodes: 0 }).figures.variance),
     ) as [number, number];
-    const program = gains({ share: 0.0003, trackingLimit: (free + near) / 2 });
+    const program = createGains({ share: 0.0003, trackingLimit: (free + near) / 2 });
     const { status, figures, bound } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
     expect(figures.variance).toBeLessThan(program.varianceLimit * (1 + 1e-9));
@@ -120,7 +120,7 @@ describe('solveAccount', () => {
     expect(certificates[own]!.multipliers.variance).toBeGreaterThan(100);
   });
 
-  it('names an account without permitted trades infeasible', () => {
+  it('reports an account without permitted trades as infeasible', () => {
     const program = randomAccount({ seed: 5, n: 20, k: 3, lotsOf: 2, trackingLimit: 1e-3 });
     const stuck = { ...program, buyLimit: new Float64Array(program.n), lower: program.held.map((w) => w * 0.99) };
     expect(solveAccount(stuck, { nodes: 0 }).status).toBe('infeasible');

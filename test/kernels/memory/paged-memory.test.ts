@@ -191,7 +191,7 @@ function computeTouchedBytes(): number {
   return 1024 * sizes.reduce((sum, kilobytes) => sum + kilobytes, 0);
 }
 
-test('values of a file that are read in passing count as memory of nobody', ({ skip }) => {
+test('values of a file that are read once count as memory of no process', ({ skip }) => {
   unlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
   const result = allocatePanels(ALONE_BYTES);
@@ -209,7 +209,7 @@ test('values of a file that are read in passing count as memory of nobody', ({ s
   expect(copyInParts(values.subarray(7, 9), room)).toEqual(Float64Array.of(7.5, 8.5));
 });
 
-test('values that are in no file are read where they are', () => {
+test('values outside files are read in place', () => {
   const room = new Float64Array(1000);
   for (const memory of [new SharedArrayBuffer(8000), new SharedArrayBuffer(ALONE_BYTES)]) {
     const values = new Float64Array(memory, 0, 1000);

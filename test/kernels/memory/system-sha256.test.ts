@@ -18,7 +18,7 @@ test('threads of the system make the hash that Node makes, of parts of any lengt
   expect(await loadSystemSha256()!.hex()).toBe(sha256(new Uint8Array(0)));
 });
 
-test('bytes are those that were given, whatever becomes of their memory', async ({ skip }) => {
+test('bytes are those at the call, even if their memory changes', async ({ skip }) => {
   if (systemCalls() === null) skip('as above');
   const [hash, bytes] = [loadSystemSha256()!, BYTES.slice()];
   await hash.add(bytes);
@@ -27,7 +27,7 @@ test('bytes are those that were given, whatever becomes of their memory', async 
   expect(await hash.hex()).toBe(sha256(Buffer.concat([BYTES, new Uint8Array(10)])));
 });
 
-test('hashes that are computed side by side are independent', async ({ skip }) => {
+test('hashes computed in parallel are independent', async ({ skip }) => {
   if (systemCalls() === null) skip('as above');
   const hashes = Array.from({ length: 8 }, () => loadSystemSha256()!);
   for (let part = 0; part < 5; part++)

@@ -56,9 +56,7 @@ test.for([0, 8, 16, 4080, 4096, 100_000, ALONE_BYTES - 50_000])(
   },
 );
 
-test('bytes that lie otherwise than those of the file are written all the same, and so is what comes after the end', ({
-  skip,
-}) => {
+test('misaligned bytes are written too, also beyond the end of the file', ({ skip }) => {
   const memory = createWrittenMemory(skip);
   const uncached = openUncachedWrites([memory]);
   if (uncached === undefined) skip('the folder for temporary files takes no writes past the cache');
@@ -72,7 +70,7 @@ test('bytes that lie otherwise than those of the file are written all the same, 
   expect(new Uint8Array(memory, 8192, 50_000).every((byte) => byte === 4)).toBe(true);
 });
 
-test('memory outside a disk has none', ({ skip }) => {
+test('memory outside a disk has no file', ({ skip }) => {
   const memory = createWrittenMemory(skip);
   limitMemory({ ...findMemoryLimit(), panelBytes: 2 ** 40, sharedFolder: findMemoryLimit().folder! });
   const shared = allocateHandedMemory(ALONE_BYTES, ALONE_BYTES);

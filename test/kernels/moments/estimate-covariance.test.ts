@@ -93,7 +93,7 @@ describe.each([
     expect(one.diagnostics).toMatchObject({ averageCorrelation: 0, conditionNumber: 1 });
   });
 
-  test('of duplicated names is singular at intensity 0 and not once shrunk towards the identity', () => {
+  test('of duplicated securities is singular at intensity 0 and not once shrunk towards the identity', () => {
     const single = randomPanel(50, 1);
     const twice = Float64Array.from({ length: 100 }, (__, at) => single[Math.floor(at / 2)]!);
     expect(estimate(engine, twice, 2, { intensity: 0 }).diagnostics.conditionNumber).toBe(1e300);
@@ -113,7 +113,7 @@ describe.each([
     }
   });
 
-  test('counts a name that never moves in the mean correlation of the target, with 0', () => {
+  test('counts a security that never moves in the mean correlation of the target, with 0', () => {
     const moving = randomPanel(40, 2);
     const returns = Float64Array.from({ length: 120 }, (__, at) =>
       at % 3 === 2 ? 0 : moving[2 * Math.floor(at / 3) + (at % 3)]!,
@@ -127,7 +127,7 @@ describe.each([
   test.each([
     [1e-7, 1e14],
     [1e-8, 1e300],
-  ])('calls a matrix singular from 1e-15 a name on: volatilities %d apart', (ratio, condition) => {
+  ])('calls a matrix singular from 1e-15 a security on: volatilities %d apart', (ratio, condition) => {
     const returns = Float64Array.of(1, ratio, -1, ratio, 1, -ratio, -1, -ratio); // Uncorrelated.
     expect(estimate(engine, returns, 2, { intensity: 0 }).diagnostics.conditionNumber / condition).toBeCloseTo(1, 9);
   });

@@ -4,7 +4,7 @@ import { KernelFault } from '#kernels/assert.js';
 import { computeLedoitWolfIntensity, measureTargetDistances } from '#kernels/moments/ledoit-wolf.js';
 import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { averageCorrelation, createShrinkageTarget, type ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
-import { matrices } from '../arbitraries.js';
+import { createMatrices } from '../arbitraries.js';
 import { golden } from '../golden.js';
 import type { CovarianceCase } from './sample-covariance.test.js';
 
@@ -37,10 +37,10 @@ function intensityByDefinition(
   );
   const means = x[0]!.map((_, i) => x.reduce((total, row) => total + row[i]!, 0) / observations);
   const d = x.map((row) => row.map((value, i) => value - means[i]!));
-  const pairs = (f: (row: number[], i: number, j: number) => number) =>
+  const listPairs = (f: (row: number[], i: number, j: number) => number) =>
     means.map((_, i) => means.map((_, j) => d.reduce((total, row) => total + f(row, i, j), 0) / n));
-  const s = pairs((row, i, j) => row[i]! * row[j]!);
-  const pi = pairs((row, i, j) => row[i]! ** 2 * row[j]! ** 2).map((line, i) =>
+  const s = listPairs((row, i, j) => row[i]! * row[j]!);
+  const pi = listPairs((row, i, j) => row[i]! ** 2 * row[j]! ** 2).map((line, i) =>
     line.map((value, j) => value - s[i]![j]! ** 2),
   );
   let correlations = 0;
@@ -48,7 +48,7 @@ function intensityByDefinition(
     for (let j = 0; j < assets; j++) if (i !== j) correlations += s[i]![j]! / Math.sqrt(s[i]![i]! * s[j]![j]!);
   const rbar = assets === 1 ? 0 : correlations / (assets * (assets - 1));
   const mean = s.reduce((total, line, i) => total + line[i]!, 0) / assets;
-  const theta = pairs((row, i, j) => row[i]! ** 3 * row[j]!).map((line, i) =>
+  const theta = listPairs((row, i, j) => row[i]! ** 3 * row[j]!).map((line, i) =>
     line.map((value, j) => value - s[i]![i]! * s[i]![j]!),
   );
   let piSum = 0;
@@ -68,16 +68,18 @@ function intensityByDefinition(
 }
 
 /** Panels in which all securities move, but differently. */
-const panels = matrices({ rowsMin: 3, rowsMax: 25, columnsMin: 3, columnsMax: 5 }).filter(({ rows, columns, data }) => {
-  const covariance = new Float64Array(columns * columns);
-  computeSampleCovariance(data.slice(), columns, covariance);
-  const variances = Array.from({ length: columns }, (_, i) => covariance[i * columns + i]!);
-  return (
-    rows >= 3 &&
-    Math.min(...variances) > 1e-2 &&
-    Math.max(...Array.from(covariance, (value, at) => (at % (columns + 1) === 0 ? 0 : Math.abs(value)))) > 1e-2
-  );
-});
+const panels = createMatrices({ rowsMin: 3, rowsMax: 25, columnsMin: 3, columnsMax: 5 }).filter(
+  ({ rows, columns, data }) => {
+    const covariance = new Float64Array(columns * columns);
+    computeSampleCovariance(data.slice(), columns, covariance);
+    const variances = Array.from({ length: columns }, (_, i) => covariance[i * columns + i]!);
+    return (
+      rows >= 3 &&
+      Math.min(...variances) > 1e-2 &&
+      Math.max(...Array.from(covariance, (value, at) => (at % (columns + 1) === 0 ? 0 : Math.abs(value)))) > 1e-2
+    );
+  },
+);
 
 describe('computeLedoitWolfIntensity', () => {
   test.each(['constant_correlation', 'scaled_identity'] as const)(
@@ -108,15 +110,15 @@ describe('computeLedoitWolfIntensity', () => {
     expect(intensityOf(Float64Array.of(1, 2, 4, 3), 1, 'constant_correlation')).toBe(0);
   });
 
-  test('is 0 for two names under constant correlation: any two names have one', () => {
+  test('is 0 for two securities under constant correlation: any two securities have one', () => {
     fc.assert(
-      fc.property(matrices({ rowsMin: 3, rowsMax: 25, columnsMin: 2, columnsMax: 2 }), ({ data }) => {
+      fc.property(createMatrices({ rowsMin: 3, rowsMax: 25, columnsMin: 2, columnsMax: 2 }), ({ data }) => {
         expect(intensityOf(data, 2, 'constant_correlation')).toBe(0);
       }),
     );
   });
 
-  test('does not fail on constant or duplicated names', () => {
+  test('does not fail on constant or duplicated securities', () => {
     for (const kind of ['constant_correlation', 'scaled_identity'] as const) {
       for (const panel of [
         [1, 5, 2, 5, 4, 5],

@@ -13,7 +13,7 @@ import {
 } from '#kernels/moments/low-rank-covariance.js';
 import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { averageCorrelation, shrink, createShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
-import { matrices } from '../arbitraries.js';
+import { createMatrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { randomPanel } from '../engines/random-matrices.js';
 
@@ -46,10 +46,10 @@ const shrinkages = fc.record({
 });
 
 describe('estimateLowRankCovariance', () => {
-  test('is the shrunk covariance of matrices, for more and for fewer observations than names', () => {
+  test('is the shrunk covariance of matrices, for more and for fewer observations than securities', () => {
     fc.assert(
       fc.property(
-        matrices({ rowsMin: 3, rowsMax: 15, columnsMin: 1, columnsMax: 12 }),
+        createMatrices({ rowsMin: 3, rowsMax: 15, columnsMin: 1, columnsMax: 12 }),
         shrinkages,
         ({ columns, data }, shrinkage) => {
           const expected = estimateByMatrices(data, columns, shrinkage);
@@ -69,7 +69,7 @@ describe('estimateLowRankCovariance', () => {
     [60, 20],
     [20, 60],
     [40, 40],
-  ])('finds the same Ledoit-Wolf intensity either way, %i observations of %i names', (observations, assets) => {
+  ])('finds the same Ledoit-Wolf intensity either way, %i observations of %i securities', (observations, assets) => {
     const returns = randomPanel(observations, assets, 12);
     for (const target of ['constant_correlation', 'scaled_identity'] as const) {
       const shrinkage: Shrinkage = { target, intensity: null, method: 'ledoit_wolf', scale: 1 };
@@ -81,7 +81,7 @@ describe('estimateLowRankCovariance', () => {
     }
   });
 
-  test('finds intensity 0 for two names over forty years: any two names have one correlation', () => {
+  test('finds intensity 0 for two securities over forty years: any two securities have one correlation', () => {
     for (let seed = 1; seed <= 20; seed++) {
       const [shared, own] = [randomPanel(10_000, 1, seed), randomPanel(10_000, 1, seed + 100)];
       const returns = Float64Array.from({ length: 20_000 }, (_, at) =>
@@ -98,7 +98,7 @@ describe('estimateLowRankCovariance', () => {
     }
   });
 
-  test('finds intensity 0 for thirty names that are one over 25 sessions', () => {
+  test('finds intensity 0 for thirty securities that are one over 25 sessions', () => {
     const one = randomPanel(25, 1, 16);
     const returns = Float64Array.from({ length: 25 * 30 }, (_, at) => one[Math.floor(at / 30)]!);
     expect(

@@ -79,7 +79,7 @@ describe('findPanelEigenvalues', () => {
     [30, 1],
     [2, 300],
     [150, 130],
-  ])('finds the range of the matrix, %i observations of %i names', (rows, assets) => {
+  ])('finds the range of the matrix, %i observations of %i securities', (rows, assets) => {
     const engine = openWasmEngine();
     for (const shrinkage of SETTINGS) {
       const whole = estimate(rows, assets, shrinkage);
@@ -94,10 +94,10 @@ describe('findPanelEigenvalues', () => {
 
   test('finds the range of a covariance of zeros, and of one of equal variances', () => {
     const zeros = { panel: new Float64Array(6), assets: 3, keep: 1, common: 0, scale: new Float64Array(3) };
-    const found = (own: number) =>
+    const findEigenvalues = (own: number) =>
       findPanelEigenvalues(referenceEngine, { ...zeros, own: new Float64Array(3).fill(own) });
-    expect(found(0)).toEqual({ smallest: 0, largest: 0 });
-    expect(found(0.25).smallest).toBeCloseTo(0.25, 15);
-    expect(found(0.25).largest).toBeCloseTo(0.25, 15);
+    expect(findEigenvalues(0)).toEqual({ smallest: 0, largest: 0 });
+    expect(findEigenvalues(0.25).smallest).toBeCloseTo(0.25, 15);
+    expect(findEigenvalues(0.25).largest).toBeCloseTo(0.25, 15);
   });
 });

@@ -65,7 +65,7 @@ describe('createRollingGram', () => {
     expect(count).toBe(100);
   });
 
-  test('resumed from its history it has the same bits, wherever that is cut', () => {
+  test('a window resumed from any point of its history has the same bits', () => {
     const windows = Array.from({ length: 30 }, (_, step) => rowsFrom(step * 6 + (step === 17 ? 60 : 0), 100));
     const whole = createRollingGram(referenceEngine);
     const bits = windows.map((rows) => {

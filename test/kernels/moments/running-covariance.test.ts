@@ -7,7 +7,7 @@ import { demean } from '#kernels/moments/demean.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import { visitExponentialCovariances, visitRollingCovariances } from '#kernels/moments/running-covariance.js';
 import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
-import { matrices } from '../arbitraries.js';
+import { createMatrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { randomPanel } from '../engines/random-matrices.js';
 
@@ -26,7 +26,7 @@ describe.each([
   test('of a moving window are those of the window', () => {
     fc.assert(
       fc.property(
-        matrices({ rowsMin: 2, rowsMax: 40, columnsMin: 1, columnsMax: 4 }),
+        createMatrices({ rowsMin: 2, rowsMax: 40, columnsMin: 1, columnsMax: 4 }),
         fc.integer({ min: 2, max: 9 }),
         ({ rows, columns, data }, window) => {
           let visits = 0;
@@ -82,7 +82,7 @@ describe.each([
     );
   });
 
-  test('refuse a window of one and a half-life of nothing', () => {
+  test('refuse a window of one and a half-life of zero', () => {
     expect(() => visitRollingCovariances(engine, new Float64Array(4), 1, 1, () => {})).toThrow(KernelFault);
     expect(() => visitExponentialCovariances(engine, new Float64Array(4), 1, 0, () => {})).toThrow(KernelFault);
   });

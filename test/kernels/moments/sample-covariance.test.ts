@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
-import { matrices } from '../arbitraries.js';
+import { createMatrices } from '../arbitraries.js';
 import { expectCovariance } from '../closeness.js';
 import { golden } from '../golden.js';
 
@@ -34,9 +34,9 @@ describe('computeSampleCovariance', () => {
     expectCovariance(out, example.weighted_covariance, example.assets, 1e-12);
   });
 
-  test('is exactly symmetric, and permuting the names permutes it bit for bit', () => {
+  test('is exactly symmetric, and permuting the securities permutes it bit for bit', () => {
     fc.assert(
-      fc.property(matrices({ rowsMin: 2, columnsMin: 2 }), ({ rows, columns, data }) => {
+      fc.property(createMatrices({ rowsMin: 2, columnsMin: 2 }), ({ rows, columns, data }) => {
         const mirrored = Float64Array.from(
           data,
           (_, at) => data[Math.floor(at / columns) * columns + (columns - 1 - (at % columns))]!,
@@ -54,7 +54,7 @@ describe('computeSampleCovariance', () => {
     );
   });
 
-  test('gives a constant name zero variance and duplicated names equal rows', () => {
+  test('gives a constant security zero variance and duplicated securities equal rows', () => {
     const out = covarianceOf(Float64Array.of(0.5, 1, 1, 0.5, 2, 2, 0.5, 4, 4), 3);
     expect([...out.subarray(0, 3)]).toEqual([0, 0, 0]);
     expect(out[4]).toBe(out[5]);

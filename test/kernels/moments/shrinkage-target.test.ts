@@ -53,12 +53,12 @@ describe('shrinkage', () => {
     );
   });
 
-  test('counts a name without variance with correlation 0', () => {
+  test('counts a security without variance with correlation 0', () => {
     // Securities 1 and 2 have correlation 0.5; the pairs with security 3 count as 0: mean 0.5 / 3.
     expect(averageCorrelation(Float64Array.of(4, 1, 0, 1, 1, 0, 0, 0, 0), 3)).toBeCloseTo(0.5 / 3, 15);
   });
 
-  test('has mean correlation 0 for one name', () => {
+  test('has mean correlation 0 for one security', () => {
     expect(averageCorrelation(Float64Array.of(2), 1)).toBe(0);
   });
 

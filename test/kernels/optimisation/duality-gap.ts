@@ -20,15 +20,15 @@ export function certify(program: Program, point: Point): Certified {
   const { n, curvature, ridge, centre, linear, lower, upper, rows, kinks, norms } = program;
   const { x } = point;
   const matrix = program.metric === null ? new Float64Array(n * n) : createMetricMatrix(program.metric);
-  const times = (v: Float64Array) => product(matrix, v);
-  const away = (from: Float64Array) => x.map((value, i) => value - from[i]!);
+  const times = (v: Float64Array) => createProduct(matrix, v);
+  const subtractFrom = (from: Float64Array) => x.map((value, i) => value - from[i]!);
   const dot = (a: ArrayLike<number>, b: Float64Array) => b.reduce((sum, value, i) => sum + a[i]! * value, 0);
   let violation = 0;
   const exceed = (value: number, bound: number) => {
     if (Number.isFinite(bound)) violation = Math.max(violation, value - bound);
   };
 
-  const offset = away(centre);
+  const offset = subtractFrom(centre);
   const force = times(offset);
   const priced = kinks.filter(({ limit }) => limit === null).reduce((sum, kink) => sum + valueOf(kink, x), 0);
   const objective = (curvature / 2) * dot(force, offset) + (ridge / 2) * dot(offset, offset) + dot(linear, x) + priced;
@@ -47,7 +47,7 @@ export function certify(program: Program, point: Point): Certified {
     constant -= y * bound;
   }
   norms.forEach((norm, q) => {
-    const from = away(norm.centre);
+    const from = subtractFrom(norm.centre);
     const gradient = normGradient(program, norm, from);
     const square = dot(gradient, from);
     exceed(Math.sqrt(square), norm.radius);
@@ -120,10 +120,10 @@ export function farkasMargin(
 function normGradient({ metric }: Program, norm: Norm, from: Float64Array): Float64Array {
   if (norm.metric === 'identity') return from;
   const own: Metric = norm.metric === 'metric' ? metric! : norm.metric;
-  return product(createMetricMatrix(own), from);
+  return createProduct(createMetricMatrix(own), from);
 }
 
-function product(matrix: Float64Array, v: Float64Array): Float64Array {
+function createProduct(matrix: Float64Array, v: Float64Array): Float64Array {
   return v.map((_, i) => v.reduce((sum, value, j) => sum + matrix[i * v.length + j]! * value, 0));
 }
 

@@ -32,7 +32,7 @@ describe('findLeastViolation', () => {
     }
   });
 
-  test('the multipliers of a proof balance on every name that its bounds leave free, and a proof never meets a feasible point', () => {
+  test('the multipliers of a proof balance on every security that its bounds leave free, and a proof never meets a feasible point', () => {
     let proofs = 0;
     for (let seed = 2001; seed <= 2000 + 130 * SHARE; seed++) {
       const program = randomProgram(seed, { withKinks: false, withNorms: false });
@@ -79,7 +79,7 @@ test('proofs with limits on trades and norms are proofs by the definition too, w
 });
 
 describe('measureInfeasibility', () => {
-  test('two names capped at a quarter cannot sum to one: half of it is missing', () => {
+  test('two securities capped at a quarter cannot sum to one: half of it is missing', () => {
     const program = {
       ...randomProgram(1, { namesMax: 2, withKinks: false, withNorms: false }),
       upper: Float64Array.of(0.25, 0.25),
@@ -92,13 +92,13 @@ describe('measureInfeasibility', () => {
       penalty: Float64Array.of(Infinity),
     };
     const none = new Float64Array(0);
-    const gap = (y: number) =>
+    const computeGap = (y: number) =>
       measureInfeasibility(
         { ...program, rows },
         { rows: Float64Array.of(y), kinks: none, norms: none, around: new Float64Array(2) },
       );
-    expect(gap(-1)).toBeCloseTo(0.5, 15);
-    expect(gap(1)).toBeCloseTo(-1, 15);
-    expect(gap(-2)).toBeCloseTo(1, 15);
+    expect(computeGap(-1)).toBeCloseTo(0.5, 15);
+    expect(computeGap(1)).toBeCloseTo(-1, 15);
+    expect(computeGap(-2)).toBeCloseTo(1, 15);
   });
 });

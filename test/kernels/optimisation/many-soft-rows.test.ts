@@ -3,7 +3,7 @@ import { isFolded } from '#kernels/optimisation/interior-point/folded-rows.js';
 import { createDenseMetric, createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
-import { base, baseAmongRows, expectCertified, largestDifference, solved } from './solved.js';
+import { base, baseAmongRows, expectCertified, largestDifference, requireSolution } from './solved.js';
 
 const NAMES = 12;
 const ROWS = 60;
@@ -34,7 +34,7 @@ describe('soft rows by the dozen, eliminated into the curvature', () => {
       const program = priced(seed);
       const { rows, linear } = program;
       expect(isFolded(program, NAMES)).toBe(true);
-      const { point } = solved(program);
+      const { point } = requireSolution(program);
       const tangent = linear.slice();
       for (let r = 1; r <= ROWS; r++) {
         const row = rows.coefficients.subarray(r * NAMES, r * NAMES + NAMES);
@@ -60,11 +60,11 @@ describe('soft rows by the dozen, eliminated into the curvature', () => {
     const loadings = new Float64Array(NAMES).fill(0.1);
     const factors = createFactorMetric(loadings, variances);
     const whole = createDenseMetric(createMetricMatrix(factors), NAMES);
-    const answers = [factors, whole].map((metric) => solved({ ...program, metric }).point.x);
+    const answers = [factors, whole].map((metric) => requireSolution({ ...program, metric }).point.x);
     expect(largestDifference(answers[0]!, answers[1]!)).toBeLessThan(1e-10);
   });
 
-  test('are a sum of kinks where each is about one name', () => {
+  test('are a sum of kinks where each is about one security', () => {
     const random = seeded(8);
     const plain = { ...base(40, random), curvature: 2, ridge: 0 };
     const at = Float64Array.from({ length: 40 }, () => 0.02 * random());
@@ -78,8 +78,8 @@ describe('soft rows by the dozen, eliminated into the curvature', () => {
       penalty: Float64Array.from({ length: 41 }, (_, r) => (r === 0 ? Infinity : 0.003)),
     };
     const kink = { at, left: new Float64Array(40), right: new Float64Array(40).fill(0.003), limit: null, penalty: 1 };
-    const asRows = solved({ ...plain, rows }).point.x;
-    const asKinks = solved({ ...plain, kinks: [kink] }).point.x;
+    const asRows = requireSolution({ ...plain, rows }).point.x;
+    const asKinks = requireSolution({ ...plain, kinks: [kink] }).point.x;
     expect(largestDifference(asRows, asKinks)).toBeLessThan(1e-10);
   });
 });

@@ -48,7 +48,7 @@ export function listPublishedOptima(): ReadonlyMap<string, number> {
 export function readProblem(name: string, folder = FOLDER): MarosProblem {
   const file = readMatFile(join(folder, `${name}.mat`));
   const { columns: n, entries: quadratic } = file.get('P')!;
-  const vector = (key: string, length: number) => {
+  const createVector = (key: string, length: number) => {
     const values = new Float64Array(length);
     for (const [row, column, value] of file.get(key)?.entries ?? []) values[Math.max(row, column)] = value;
     return values;
@@ -59,8 +59,8 @@ export function readProblem(name: string, folder = FOLDER): MarosProblem {
   const byRow: [number, number][][] = Array.from({ length: m }, () => []);
   for (const [row, column, value] of entries) byRow[row]!.push([column, value]);
   const bound = (value: number) => (Math.abs(value) >= INFINITE ? Math.sign(value) * Infinity : value);
-  const least = vector('l', m).map(bound);
-  const most = vector('u', m).map(bound);
+  const least = createVector('l', m).map(bound);
+  const most = createVector('u', m).map(bound);
   const bounds = boundsOf(byRow, least, most, n);
   const rows = byRow.flatMap((row, r) => (row.length > 1 ? [r] : []));
   const sides = rows.reduce(
@@ -70,7 +70,7 @@ export function readProblem(name: string, folder = FOLDER): MarosProblem {
   const coefficients = new Float64Array(rows.length * n);
   rows.forEach((r, k) => byRow[r]!.forEach(([column, value]) => (coefficients[k * n + column] = value)));
   return {
-    constant: vector('r', 1)[0]!,
+    constant: createVector('r', 1)[0]!,
     isDense: n <= DENSE_MAX && n + sides <= DENSE_MAX,
     program: {
       n,
@@ -78,7 +78,7 @@ export function readProblem(name: string, folder = FOLDER): MarosProblem {
       curvature: 1,
       ridge: 0,
       centre: new Float64Array(n),
-      linear: vector('q', n),
+      linear: createVector('q', n),
       lower: bounds.lower,
       upper: bounds.upper,
       rows: {

@@ -18,10 +18,10 @@ export function readMatFile(path: string): Map<string, MatMatrix> {
   const file = readFileSync(path);
   const results = new Map<string, MatMatrix>();
   for (let at = 128; at < file.length;) {
-    const { type, data, next } = element(file, at);
+    const { type, data, next } = renderElement(file, at);
     at = next;
-    const inner = type === COMPRESSED ? element(inflateSync(data), 0) : { type, data };
-    if (inner.type === MATRIX) results.set(...matrix(inner.data));
+    const inner = type === COMPRESSED ? renderElement(inflateSync(data), 0) : { type, data };
+    if (inner.type === MATRIX) results.set(...createMatrix(inner.data));
   }
   return results;
 }
@@ -33,7 +33,7 @@ interface Element {
   readonly next: number;
 }
 
-function element(buffer: Buffer, at: number): Element {
+function renderElement(buffer: Buffer, at: number): Element {
   const small = buffer.readUInt16LE(at + 2);
   if (small > 0) return { type: buffer.readUInt16LE(at), data: buffer.subarray(at + 4, at + 4 + small), next: at + 8 };
   const type = buffer.readUInt32LE(at);
@@ -46,22 +46,22 @@ function element(buffer: Buffer, at: number): Element {
   };
 }
 
-function matrix(data: Buffer): [string, MatMatrix] {
+function createMatrix(data: Buffer): [string, MatMatrix] {
   const parts: Element[] = [];
   for (let at = 0; at < data.length;) {
-    const part = element(data, at);
+    const part = renderElement(data, at);
     parts.push(part);
     at = part.next;
   }
   const [flags, dimensions, name, ...values] = parts as [Element, Element, Element, ...Element[]];
-  const [rows, columns] = numbers(dimensions) as [number, number];
+  const [rows, columns] = listNumbers(dimensions) as [number, number];
   const isSparse = flags.data.readUInt8(0) === SPARSE_CLASS;
   const entries: [number, number, number][] = [];
   if (isSparse) {
-    const [ir, jc, pr] = values.map(numbers) as [number[], number[], number[]];
+    const [ir, jc, pr] = values.map(listNumbers) as [number[], number[], number[]];
     for (let c = 0; c < columns; c++) for (let k = jc[c]!; k < jc[c + 1]!; k++) entries.push([ir[k]!, c, pr[k]!]);
   } else
-    numbers(values[0]!).forEach((value, k) => value !== 0 && entries.push([k % rows, Math.floor(k / rows), value]));
+    listNumbers(values[0]!).forEach((value, k) => value !== 0 && entries.push([k % rows, Math.floor(k / rows), value]));
   return [name.data.toString('latin1'), { rows, columns, entries }];
 }
 
@@ -75,7 +75,7 @@ const WIDTHS: Readonly<Record<number, readonly [bytes: number, read: (buffer: Bu
   9: [8, (buffer, at) => buffer.readDoubleLE(at)],
 };
 
-function numbers({ type, data }: Element): number[] {
+function listNumbers({ type, data }: Element): number[] {
   const [bytes, read] = WIDTHS[type]!;
   return Array.from({ length: Math.floor(data.length / bytes) }, (_, k) => read(data, k * bytes));
 }

@@ -110,12 +110,12 @@ test('a norm in the objective at its own multiplier has the optimum of the norm'
 
 describe('a sum of metrics', () => {
   const random = seeded(7);
-  const numbers = (length: number) => Float64Array.from({ length }, () => random());
+  const createNumbers = (length: number) => Float64Array.from({ length }, () => random());
   const n = 6;
-  const loadings = numbers(n * 2);
-  const factors = createFactorMetric(loadings, numbers(n));
-  const shared = createFactorMetric(loadings, numbers(n));
-  const other = createFactorMetric(numbers(n * 3), numbers(n));
+  const loadings = createNumbers(n * 2);
+  const factors = createFactorMetric(loadings, createNumbers(n));
+  const shared = createFactorMetric(loadings, createNumbers(n));
+  const other = createFactorMetric(createNumbers(n * 3), createNumbers(n));
   const dense = createDenseMetric(createMetricMatrix(other), n);
 
   test.each<[string, Metric, Metric]>([
@@ -138,7 +138,7 @@ describe('a sum of metrics', () => {
     ['loadings', factors],
     ['a matrix', dense],
   ])('and of a diagonal, for %s', (_, metric) => {
-    const added = numbers(n);
+    const added = createNumbers(n);
     const before = createMetricMatrix(metric).slice();
     createMetricMatrix(addDiagonal(metric, added)).forEach((value, e) =>
       expect(Math.abs(value - before[e]! - (e % (n + 1) === 0 ? added[e / (n + 1)]! : 0))).toBeLessThan(1e-14),
@@ -146,8 +146,8 @@ describe('a sum of metrics', () => {
   });
 });
 
-describe('a budget of four names has a length of at least a half', () => {
-  const solved = (radius: number) =>
+describe('a budget of four securities has a length of at least a half', () => {
+  const solveInBall = (radius: number) =>
     createSolver(plainAlgebra).solve({
       n: 4,
       metric: null,
@@ -169,16 +169,16 @@ describe('a budget of four names has a length of at least a half', () => {
     });
 
   test('a shorter one is proven to be none', () => {
-    expect(solved(0.499).status).toBe('infeasible');
-    expect(solved(0.5 - 1e-7).status).toBe('infeasible');
+    expect(solveInBall(0.499).status).toBe('infeasible');
+    expect(solveInBall(0.5 - 1e-7).status).toBe('infeasible');
   });
 
-  test('that one is the even weights, and a longer one has the best name', () => {
+  test('a length of one half has equal weights, and a longer one holds more of the best security', () => {
     for (const radius of [0.5, 0.5 + 1e-12]) {
-      const { status, point } = solved(radius);
+      const { status, point } = solveInBall(radius);
       expect(status).toBe('solved');
       for (const weight of point.x) expect(weight).toBeCloseTo(0.25, 4);
     }
-    solved(1).point.x.forEach((weight, i) => expect(weight).toBeCloseTo(i === 3 ? 1 : 0, 12));
+    solveInBall(1).point.x.forEach((weight, i) => expect(weight).toBeCloseTo(i === 3 ? 1 : 0, 12));
   });
 });

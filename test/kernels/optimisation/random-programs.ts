@@ -40,15 +40,15 @@ export function randomProgram(
     if (random() < 0.1) rows.push(row);
   }
   const kinks: Kink[] = [];
-  const turnover = (): Kink => ({
+  const createTurnover = (): Kink => ({
     at: onSimplex(random, n, 0.3),
     left: new Float64Array(n).fill(-1),
     right: new Float64Array(n).fill(1),
     limit: random() * 1.2,
     penalty: Infinity,
   });
-  if (withKinks && random() < 0.4) kinks.push(turnover());
-  if (withKinks && random() < 0.1) kinks.push(turnover());
+  if (withKinks && random() < 0.4) kinks.push(createTurnover());
+  if (withKinks && random() < 0.1) kinks.push(createTurnover());
   const norms: Norm[] = [];
   if (withNorms && random() < 0.2)
     norms.push({ metric: 'identity', centre: new Float64Array(n), radius: Math.sqrt((1 + random() * 2) / n) });

@@ -26,7 +26,7 @@ function exactProducts(values: Float64Array, factorOf: (i: number) => number): b
 }
 
 /** A number of units of 2^-(1074 k), rounded. */
-function rounded(units: bigint, k: bigint): number {
+function roundUnits(units: bigint, k: bigint): number {
   const size = units < 0n ? -units : units;
   const length = BigInt(size.toString(2).length);
   const shift = length > 64n ? length - 64n : 0n;
@@ -34,7 +34,7 @@ function rounded(units: bigint, k: bigint): number {
   return units < 0n ? -value : value;
 }
 
-const magnitude = (value: bigint): bigint => (value < 0n ? -value : value);
+const createMagnitude = (value: bigint): bigint => (value < 0n ? -value : value);
 
 /** Distance of a point with its multipliers from an optimum, as defined by benchmarks of solvers. */
 export interface RationalResiduals {
@@ -57,9 +57,9 @@ export function rationalResiduals(
 ): RationalResiduals {
   const ONE = 1n << EXPONENT;
   const matrix = metric?.form === 'dense' ? metric.matrix : new Float64Array(n * n);
-  const held = (z: number, least: number, most: number) => (z === 0 || Number.isFinite(z > 0 ? most : least) ? z : 0);
-  const y = rowMultipliers.map((value, r) => held(value, rows.lower[r]!, rows.upper[r]!));
-  const z = boundMultipliers.map((value, i) => held(value, lower[i]!, upper[i]!));
+  const clamp = (z: number, least: number, most: number) => (z === 0 || Number.isFinite(z > 0 ? most : least) ? z : 0);
+  const y = rowMultipliers.map((value, r) => clamp(value, rows.lower[r]!, rows.upper[r]!));
+  const z = boundMultipliers.map((value, i) => clamp(value, lower[i]!, upper[i]!));
   const atBound = (value: number, least: number, most: number) =>
     value === 0 ? 0n : exactly(value) * exactly(value > 0 ? most : least) * ONE;
   let primal = 0n;
@@ -73,7 +73,7 @@ export function rationalResiduals(
     see(exactly(x[i]!) * ONE, lower[i]!, upper[i]!);
     const curved = exactProducts(x, (j) => matrix[i * n + j]!);
     const forces = exactProducts(y, (r) => rows.coefficients[r * n + i]!);
-    dual = max(dual, magnitude(curved + forces + (exactly(linear[i]!) + exactly(z[i]!)) * ONE));
+    dual = max(dual, createMagnitude(curved + forces + (exactly(linear[i]!) + exactly(z[i]!)) * ONE));
     gap += exactly(x[i]!) * (curved + exactly(linear[i]!) * ONE);
     gap += atBound(z[i]!, lower[i]!, upper[i]!);
   }
@@ -85,7 +85,7 @@ export function rationalResiduals(
     );
     gap += atBound(y[r]!, rows.lower[r]!, rows.upper[r]!);
   }
-  return { primal: rounded(primal, 2n), dual: rounded(dual, 2n), gap: rounded(magnitude(gap), 3n) };
+  return { primal: roundUnits(primal, 2n), dual: roundUnits(dual, 2n), gap: roundUnits(createMagnitude(gap), 3n) };
 }
 
 function max(one: bigint, other: bigint): bigint {

@@ -5,10 +5,10 @@ import { createDenseMetric, createFactorMetric, createMetricMatrix } from '#kern
 import { type Kink, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
 import { randomProgram } from './random-programs.js';
-import { solver, solved, largestDifference, regular, base } from './solved.js';
+import { solver, requireSolution, largestDifference, regular, base } from './solved.js';
 
 describe('laws', () => {
-  test('permuting the names permutes the answer', () => {
+  test('permuting the securities permutes the answer', () => {
     for (const program of regular) {
       const { n } = program;
       const order = Array.from({ length: n }, (_, i) => (i * 7 + 3) % n);
@@ -38,7 +38,9 @@ describe('laws', () => {
           right: pick(kink.right),
         })),
       };
-      expect(largestDifference(solved(permuted).point.x, pick(solved(program).point.x))).toBeLessThan(1e-9);
+      expect(largestDifference(requireSolution(permuted).point.x, pick(requireSolution(program).point.x))).toBeLessThan(
+        1e-9,
+      );
     }
   });
 
@@ -52,7 +54,7 @@ describe('laws', () => {
           program.n,
         ),
       };
-      expect(largestDifference(solved(scaled).point.x, solved(program).point.x)).toBeLessThan(1e-9);
+      expect(largestDifference(requireSolution(scaled).point.x, requireSolution(program).point.x)).toBeLessThan(1e-9);
     }
   });
 
@@ -69,7 +71,7 @@ describe('laws', () => {
           penalty: Float64Array.of(...rows.penalty, Infinity),
         },
       };
-      expect(largestDifference(solved(twice).point.x, solved(program).point.x)).toBeLessThan(1e-9);
+      expect(largestDifference(requireSolution(twice).point.x, requireSolution(program).point.x)).toBeLessThan(1e-9);
     }
   });
 
@@ -84,17 +86,17 @@ describe('laws', () => {
         limit: 0,
         penalty: Infinity,
       };
-      const { x } = solved(free).point;
+      const { x } = requireSolution(free).point;
       const limited = { ...free, kinks: [{ ...kink, limit: sumKinks(kink, x) }] };
-      expect(largestDifference(solved(limited).point.x, x)).toBeLessThan(1e-8);
+      expect(largestDifference(requireSolution(limited).point.x, x)).toBeLessThan(1e-8);
     }
   });
 
-  test('splitting a name in two keeps the sum of its halves', () => {
+  test('splitting a security in two keeps the sum of its halves', () => {
     for (const program of regular.filter(({ kinks }) => kinks.length === 0)) {
       const { n, rows } = program;
       const matrix = createMetricMatrix(program.metric);
-      const from = (i: number) => Math.min(i, n - 1);
+      const clampIndex = (i: number) => Math.min(i, n - 1);
       const widened = (values: Float64Array, half: number) =>
         Float64Array.from({ length: n + 1 }, (_, i) => (i >= n - 1 ? values[n - 1]! * half : values[i]!));
       const split: Program = {
@@ -103,7 +105,7 @@ describe('laws', () => {
         metric: createDenseMetric(
           Float64Array.from(
             { length: (n + 1) ** 2 },
-            (_, e) => matrix[from(Math.floor(e / (n + 1))) * n + from(e % (n + 1))]!,
+            (_, e) => matrix[clampIndex(Math.floor(e / (n + 1))) * n + clampIndex(e % (n + 1))]!,
           ),
           n + 1,
         ),
@@ -115,12 +117,12 @@ describe('laws', () => {
           ...rows,
           coefficients: Float64Array.from(
             { length: rows.count * (n + 1) },
-            (_, e) => rows.coefficients[Math.floor(e / (n + 1)) * n + from(e % (n + 1))]!,
+            (_, e) => rows.coefficients[Math.floor(e / (n + 1)) * n + clampIndex(e % (n + 1))]!,
           ),
         },
       };
-      const whole = solved(program).point.x;
-      const halves = solved(split).point.x;
+      const whole = requireSolution(program).point.x;
+      const halves = requireSolution(split).point.x;
       expect(Math.abs(halves[n - 1]! + halves[n]! - whole[n - 1]!)).toBeLessThan(1e-6);
       expect(Math.abs(halves[n - 1]! - halves[n]!)).toBeLessThan(1e-6);
     }
@@ -128,22 +130,22 @@ describe('laws', () => {
 
   test('a warm start ends where a cold one does', () => {
     for (const program of regular) {
-      const cold = solved(program);
+      const cold = requireSolution(program);
       const nearby = { ...program, centre: program.centre.map((weight, i) => weight * (1 + 0.05 * Math.sin(i))) };
       const warm = solver.solve(nearby, { warm: cold.state });
       expect(warm.status).toBe('solved');
-      expect(largestDifference(warm.point.x, solved(nearby).point.x)).toBeLessThan(1e-12);
+      expect(largestDifference(warm.point.x, requireSolution(nearby).point.x)).toBeLessThan(1e-12);
     }
   });
 
-  test('any state leads to the answer, a wrong one as well', () => {
+  test('any initial state leads to the answer, also a wrong one', () => {
     for (const program of regular) {
       const wrong = createColdState(program);
       wrong.names.fill(1);
       wrong.rows.fill(-1);
-      expect(largestDifference(solver.solve(program, { warm: wrong }).point.x, solved(program).point.x)).toBeLessThan(
-        1e-9,
-      );
+      expect(
+        largestDifference(solver.solve(program, { warm: wrong }).point.x, requireSolution(program).point.x),
+      ).toBeLessThan(1e-9);
     }
   });
 
@@ -156,7 +158,7 @@ describe('laws', () => {
     );
     const program = { ...randomProgram(3, { namesMax: 2 }), ...base(n, random), metric };
     const whole = { ...program, metric: createDenseMetric(createMetricMatrix(metric), n) };
-    expect(largestDifference(solved(program).point.x, solved(whole).point.x)).toBeLessThan(1e-12);
+    expect(largestDifference(requireSolution(program).point.x, requireSolution(whole).point.x)).toBeLessThan(1e-12);
   });
 
   test('a soft row is kept at a low price of the answer and given up at a high one', () => {
@@ -176,11 +178,11 @@ describe('laws', () => {
     const violation = (penalty: number) =>
       Math.max(
         0,
-        solved(soft(penalty))
+        requireSolution(soft(penalty))
           .point.x.subarray(0, 3)
           .reduce((sum, value) => sum + value, 0) - 0.05,
       );
-    const hard = solved(soft(Infinity));
+    const hard = requireSolution(soft(Infinity));
     const price = hard.point.rowMultipliers[1]!;
     expect(price).toBeGreaterThan(0);
     expect(violation(price * 1.01)).toBeLessThan(1e-12);

@@ -6,8 +6,8 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
 import { objectiveOf, randomProgram } from './random-programs.js';
-import { doubles, programOf, trackingCases } from './tracking-cases.js';
-import { solver, solved, expectCertified, largestDifference } from './solved.js';
+import { createDoubles, programOf, trackingCases } from './tracking-cases.js';
+import { solver, requireSolution, expectCertified, largestDifference } from './solved.js';
 
 describe('the reference cases', () => {
   const solvable = trackingCases.filter(
@@ -16,7 +16,7 @@ describe('the reference cases', () => {
 
   test.each(solvable)('$id: $title', (problem) => {
     const { program, rowIds } = programOf(problem);
-    const { point } = solved(program);
+    const { point } = requireSolution(program);
     const active = point.x.map((value, i) => value - program.centre[i]!);
     const variance = computeMetricSquare(program.metric!, active);
     expect(Math.abs(variance / problem.expected.tracking_variance - 1)).toBeLessThan(1e-9);
@@ -25,7 +25,7 @@ describe('the reference cases', () => {
       expect(score).toBeCloseTo(problem.expected.score, 10);
     }
     if (!problem.expected.unique) return;
-    expect(largestDifference(point.x, doubles(problem.expected.weights.data))).toBeLessThan(1e-8);
+    expect(largestDifference(point.x, createDoubles(problem.expected.weights.data))).toBeLessThan(1e-8);
     for (const [id, dual] of Object.entries(problem.expected.duals.rows))
       expect(Math.abs(point.rowMultipliers[rowIds.indexOf(id)]! - dual), id).toBeLessThan(1e-9);
     if (program.kinks.length > 0) expect(point.kinkMultipliers[0]).toBeCloseTo(problem.expected.duals.turnover_L1, 12);
@@ -70,7 +70,7 @@ function byEnumeration(program: Program): { x: Float64Array; objective: number }
       equations.push({ row: Array.from(rows.coefficients.subarray(r * n, r * n + n)), value: bound });
     }
     if (!isPossible || equations.length > n + 1) continue;
-    const x = minimum(program, matrix, equations);
+    const x = findMinimum(program, matrix, equations);
     if (x === undefined || !isFeasible(program, x)) continue;
     const objective = objectiveOf(program, x);
     if (best === undefined || objective < best.objective) best = { x, objective };
@@ -79,7 +79,7 @@ function byEnumeration(program: Program): { x: Float64Array; objective: number }
 }
 
 /** Returns the minimum on a set of equations by Gaussian elimination of the optimality conditions. */
-function minimum(
+function findMinimum(
   { n, curvature, ridge, centre, linear }: Program,
   matrix: Float64Array,
   equations: { row: number[]; value: number }[],
@@ -142,7 +142,7 @@ describe('small programmes', () => {
     expect(withAnswer).toBeGreaterThan(20);
   });
 
-  test('of ten names without caps have the optimum of all 1,024 sets of held ones', () => {
+  test('of ten securities without caps have the optimum of all 1,024 sets of held ones', () => {
     let withAnswer = 0;
     for (let seed = 1; withAnswer < 1; seed++) {
       const { n, upper, ...rest } = randomProgram(seed, { namesMax: 10, withKinks: false, withNorms: false });
@@ -197,7 +197,7 @@ describe('random programmes', () => {
    * Found among the first 26,000: portfolios that replicate the index, where only the tie-breaking term decides, and
    * rows that leave almost no freedom.
    */
-  test.each([9501, 13_875, 15_732, 16_135, 17_700])('the hard one of seed %d is decided', (seed) => {
+  test.each([9501, 13_875, 15_732, 16_135, 17_700])('the hard programme of seed %d is decided', (seed) => {
     const program = randomProgram(seed);
     const answer = solver.solve(program);
     if (answer.status === 'solved') expectCertified(program, answer.point, `seed ${seed}`);

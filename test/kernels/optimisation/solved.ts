@@ -8,7 +8,7 @@ import { randomProgram } from './random-programs.js';
 
 export const solver = createSolver(plainAlgebra);
 
-export function solved(program: Program) {
+export function requireSolution(program: Program) {
   const answer = solver.solve(program);
   expect(answer.status, JSON.stringify(answer.kkt)).toBe('solved');
   return answer;

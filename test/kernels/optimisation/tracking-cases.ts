@@ -44,14 +44,15 @@ export const trackingCases: readonly TrackingCase[] = readdirSync(FOLDER)
   .toSorted()
   .map((name) => JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')) as TrackingCase);
 
-export function doubles(base64: string): Float64Array {
+export function createDoubles(base64: string): Float64Array {
   const bytes = Buffer.from(base64, 'base64');
   return Float64Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readDoubleLE(8 * i));
 }
 
 export function covarianceOf({ N, covariance }: TrackingCase): Metric {
-  if (covariance.form.startsWith('factor')) return createFactorMetric(doubles(covariance.B!), doubles(covariance.d!));
-  const packed = doubles(covariance.data!);
+  if (covariance.form.startsWith('factor'))
+    return createFactorMetric(createDoubles(covariance.B!), createDoubles(covariance.d!));
+  const packed = createDoubles(covariance.data!);
   const matrix = new Float64Array(N * N);
   for (let i = 0, at = 0; i < N; i++)
     for (let j = 0; j <= i; j++, at++) matrix[i * N + j] = matrix[j * N + i] = packed[at]!;
@@ -61,7 +62,7 @@ export function covarianceOf({ N, covariance }: TrackingCase): Metric {
 /** Returns the case as a programme with the objective (w - b)' S (w - b), and its row ids. */
 export function programOf(problem: TrackingCase): { program: Program; rowIds: string[] } {
   const { N } = problem;
-  const benchmark = doubles(problem.benchmark.data);
+  const benchmark = createDoubles(problem.benchmark.data);
   const lower = new Float64Array(N).fill(Number.NEGATIVE_INFINITY);
   const upper = new Float64Array(N).fill(Number.POSITIVE_INFINITY);
   const rows: { id: string; coefficients: Float64Array; lower: number; upper: number }[] = [];

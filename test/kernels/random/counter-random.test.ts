@@ -27,9 +27,12 @@ describe('philox', () => {
 
 describe('createCounterRandom', () => {
   test('depends on the key alone and differs between streams and seeds', () => {
-    const first = (seed: number, stream: number) => createCounterRandom({ seed, stream }).uniform();
-    expect(first(7, 3)).toBe(first(7, 3));
-    expect(new Set([first(7, 3), first(7, 4), first(8, 3), first(7, 3 + 2 ** 32), first(7 + 2 ** 32, 3)]).size).toBe(5);
+    const drawFirst = (seed: number, stream: number) => createCounterRandom({ seed, stream }).uniform();
+    expect(drawFirst(7, 3)).toBe(drawFirst(7, 3));
+    expect(
+      new Set([drawFirst(7, 3), drawFirst(7, 4), drawFirst(8, 3), drawFirst(7, 3 + 2 ** 32), drawFirst(7 + 2 ** 32, 3)])
+        .size,
+    ).toBe(5);
   });
 
   test('is uniform: mean 1/2 and variance 1/12 within five standard errors', () => {

@@ -19,7 +19,7 @@ const models: PathModel[] = [
   { kind: 'gaussian', mean: MEAN, deviation: DEVIATION },
 ];
 
-function tallies(paths: number, horizon: number, bins = BINS): PathTallies {
+function createTallies(paths: number, horizon: number, bins = BINS): PathTallies {
   return {
     counts: new Uint32Array(horizon * bins),
     finals: new Float64Array(paths),
@@ -40,7 +40,7 @@ function simulate(
     bins = BINS,
   }: { paths: number; horizon: number; first?: number; seed?: number; bins?: number },
 ): PathTallies {
-  const result = tallies(paths, horizon, bins);
+  const result = createTallies(paths, horizon, bins);
   engine.simulatePaths(
     { model, horizon, seed, first, bins: createLevelBins({ mean: MEAN, deviation: DEVIATION, horizon, count: bins }) },
     result,
@@ -94,7 +94,7 @@ describe.each(models)('paths by $kind', (model) => {
 
 describe('a path', () => {
   /** A history of one block that covers the horizon has one path up to rotation, which is known here. */
-  const known = (steps: number[], horizon = steps.length) =>
+  const tallyKnownPath = (steps: number[], horizon = steps.length) =>
     simulate(
       referenceEngine,
       { kind: 'block_bootstrap', growth: Float64Array.from(steps), block: steps.length },
@@ -102,13 +102,13 @@ describe('a path', () => {
     );
 
   test('of one growth factor compounds it', () => {
-    const { finals, drawdowns, underwater, lows } = known([1.1], 3);
+    const { finals, drawdowns, underwater, lows } = tallyKnownPath([1.1], 3);
     expect(finals[0]).toBe(1.1 * 1.1 * 1.1);
     expect([drawdowns[0], underwater[0], lows[0]]).toEqual([0, 0, 1.1]);
   });
 
-  test('that only falls is under water transferAll and loses from its start', () => {
-    const { finals, drawdowns, underwater, lows } = known([0.5], 3);
+  test('that only falls is under water throughout and loses from its start', () => {
+    const { finals, drawdowns, underwater, lows } = tallyKnownPath([0.5], 3);
     expect([finals[0], drawdowns[0], underwater[0], lows[0]]).toEqual([0.125, 0.875, 3, 0.125]);
   });
 
@@ -117,7 +117,7 @@ describe('a path', () => {
       fc.property(
         fc.array(fc.double({ min: 0.5, max: 1.8, noNaN: true }), { minLength: 1, maxLength: 12 }),
         (steps) => {
-          const result = known(steps);
+          const result = tallyKnownPath(steps);
           const candidates = steps.map((_, start) => {
             const path = steps
               .map((__, k) => steps[(start + k) % steps.length]!)
@@ -162,17 +162,17 @@ describe('a path', () => {
       expect(() =>
         engine.simulatePaths(
           { ...request, model: { kind: 'block_bootstrap', growth: new Float64Array(0), block: 1 } },
-          tallies(1, 5),
+          createTallies(1, 5),
         ),
       ).toThrow(KernelFault);
       expect(() =>
         engine.simulatePaths(
           { ...request, model: { kind: 'block_bootstrap', growth: new Float64Array(3), block: 4 } },
-          tallies(1, 5),
+          createTallies(1, 5),
         ),
       ).toThrow(KernelFault);
       expect(() =>
-        engine.simulatePaths({ ...request, model: models[1]! }, { ...tallies(2, 5), lows: new Float64Array(1) }),
+        engine.simulatePaths({ ...request, model: models[1]! }, { ...createTallies(2, 5), lows: new Float64Array(1) }),
       ).toThrow(KernelFault);
     }
   });

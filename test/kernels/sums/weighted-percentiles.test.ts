@@ -9,8 +9,9 @@ const SHARES = Float64Array.of(0.1, 0.5, 0.9);
 function computeByDefinition(values: readonly number[], weights: readonly number[], share: number): number {
   const held = values.map((_, i) => i).filter((i) => weights[i] !== 0 && !Number.isNaN(values[i]!));
   const total = held.reduce((sum, i) => sum + Math.abs(weights[i]!), 0);
-  const below = (limit: number) => held.reduce((sum, i) => sum + (values[i]! <= limit ? Math.abs(weights[i]!) : 0), 0);
-  return Math.min(...held.map((i) => values[i]!).filter((value) => below(value) >= share * total - 1e-12));
+  const sumUpTo = (limit: number) =>
+    held.reduce((sum, i) => sum + (values[i]! <= limit ? Math.abs(weights[i]!) : 0), 0);
+  return Math.min(...held.map((i) => values[i]!).filter((value) => sumUpTo(value) >= share * total - 1e-12));
 }
 
 const MADE_BY = [
@@ -61,7 +62,7 @@ describe.each(MADE_BY)('%s', (_, percentilesOf) => {
     expect([...out]).toEqual([1.5, 1, 1, 1, 2]);
   });
 
-  test('has the percentiles of the definition of many names, some far from the others and some equal', () => {
+  test('has the percentiles of the definition of many securities, some far from the others and some equal', () => {
     const names = Array.from({ length: 200 }, (_, i) => i);
     const spreads = [
       (i: number) => Math.sin(i * 12.9898),

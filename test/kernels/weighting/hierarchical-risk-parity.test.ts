@@ -86,8 +86,8 @@ describe('hierarchical risk parity', () => {
 
   test('of pairs at the same distance those with the earliest clusters are merged', () => {
     // Four points in a square of side 1: 0-1, 1-2, 2-3 and 0-3 have equal distances.
-    const side = (i: number, j: number) => (i === j ? 0 : (i + j) % 2 === 1 ? 1 : Math.SQRT2);
-    const distances = Float64Array.from({ length: 16 }, (_, cell) => side(cell >> 2, cell & 3));
+    const computeSide = (i: number, j: number) => (i === j ? 0 : (i + j) % 2 === 1 ? 1 : Math.SQRT2);
+    const distances = Float64Array.from({ length: 16 }, (_, cell) => computeSide(cell >> 2, cell & 3));
     const merges = linkClusters(distances, 4, 'complete');
     expect(merges.map(({ left, right }) => [left, right])).toEqual([
       [0, 1],
@@ -96,7 +96,7 @@ describe('hierarchical risk parity', () => {
     ]);
     expect([...orderLeaves(merges, 4)]).toEqual([0, 1, 2, 3]);
     const single = linkClusters(
-      Float64Array.from({ length: 16 }, (_, cell) => side(cell >> 2, cell & 3)),
+      Float64Array.from({ length: 16 }, (_, cell) => computeSide(cell >> 2, cell & 3)),
       4,
       'single',
     );

@@ -40,7 +40,7 @@ describe('contributions to the variance are the budgets', () => {
     [30, 4],
     [60, 90],
     [200, 5],
-  ])('of %i names on %i factors, as loadings and as a matrix', (n, k) => {
+  ])('of %i securities on %i factors, as loadings and as a matrix', (n, k) => {
     const random = seeded(n);
     const raw = Float64Array.from({ length: n }, () => 0.01 + random() ** 4);
     const total = raw.reduce((sum, value) => sum + value, 0);

@@ -7,12 +7,12 @@ import { IS_SOAK } from '../../soak.js';
 
 /** A covariance of `n` names from `rows` random returns around a common factor: positive definite when rows > n. */
 function randomCovariance(n: number, rows: number, seed: number): Float64Array {
-  const random = generator(seed);
-  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const random = createGenerator(seed);
+  const drawNormal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const scale = Array.from({ length: n }, () => 0.005 + 0.03 * random());
   const x = Array.from({ length: rows }, () => {
-    const market = normal();
-    return scale.map((s) => s * (0.6 * market + normal()));
+    const market = drawNormal();
+    return scale.map((s) => s * (0.6 * market + drawNormal()));
   });
   const s = new Float64Array(n * n);
   for (let i = 0; i < n; i++)
@@ -20,7 +20,7 @@ function randomCovariance(n: number, rows: number, seed: number): Float64Array {
   return s;
 }
 
-function generator(seed: number): () => number {
+function createGenerator(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -50,7 +50,7 @@ describe('equal risk weights', () => {
     }
   });
 
-  test('every name contributes the same risk to 1e-9 relative and the weights sum to 1', () => {
+  test('every security contributes the same risk to 1e-9 relative and the weights sum to 1', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 1e6 }), (n, seed) => {
         const covariance = randomCovariance(n, 3 * n + 5, seed);
@@ -78,7 +78,7 @@ describe('equal risk weights', () => {
     slow.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 9));
   });
 
-  test('a name without variance is a defect of the caller', () => {
+  test('a security without variance is a defect of the caller', () => {
     expect(() => solveEqualRiskWeights(Float64Array.of(0, 0, 0, 1), new Float64Array(2))).toThrow(
       /variance 0 of name 0/,
     );
@@ -92,7 +92,7 @@ describe('minimum variance weights', () => {
     expect(Array.from(w)).toEqual([expect.closeTo(0.2, 14), expect.closeTo(0.8, 14)]);
   });
 
-  test('a name that only adds risk is left out', () => {
+  test('a security that only adds risk is left out', () => {
     // Perfectly diversified by hand: the covariance of the second security with the first one exceeds the variance of
     // the first.
     const w = new Float64Array(2);
@@ -100,7 +100,7 @@ describe('minimum variance weights', () => {
     expect(Array.from(w)).toEqual([1, 0]);
   });
 
-  test('the optimality conditions hold for every name under any upper bound', () => {
+  test('the optimality conditions hold for every security under any upper bound', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 60 }),

@@ -24,7 +24,7 @@ function rowsOf(file: string): Row[] {
 }
 
 const number = (text: string | undefined) => (text === undefined || text === '' ? Number.NaN : Number(text));
-const finite = (text: string | undefined) => (Number.isFinite(number(text)) ? text! : '');
+const keepFinite = (text: string | undefined) => (Number.isFinite(number(text)) ? text! : '');
 const positive = (text: string | undefined) => (number(text) > 0 && Number.isFinite(number(text)) ? text! : '');
 
 /** Returns the dates of the dividends that the audit flags. */
@@ -38,8 +38,8 @@ async function doubted(rows: readonly Row[]): Promise<ReadonlySet<string>> {
       positive(row['High']),
       positive(row['Low']),
       positive(row['Close']),
-      finite(row['Adj Close']),
-      finite(row['Volume']),
+      keepFinite(row['Adj Close']),
+      keepFinite(row['Volume']),
     ].join(','),
   );
   const actions = rows.flatMap((row) => [

@@ -20,7 +20,7 @@ interface Payer {
   readonly consolidation?: number;
 }
 
-const action = (type: 'DIVIDEND' | 'SPLIT', row: number, value: number): CorporateAction => ({
+const createAction = (type: 'DIVIDEND' | 'SPLIT', row: number, value: number): CorporateAction => ({
   identifier: 'A',
   type,
   value,
@@ -51,8 +51,8 @@ function doubtsOf({ price, noise, stated, paid = stated, every = QUARTER, consol
       fields: new Map([['CLOSE', close]]),
       reference: { columns: [], rows: new Map() },
       actions: [
-        ...stated.map((value, i) => action('DIVIDEND', (i + 1) * every, value)),
-        ...(consolidation === 1 ? [] : [action('SPLIT', half, 1 / consolidation)]),
+        ...stated.map((value, i) => createAction('DIVIDEND', (i + 1) * every, value)),
+        ...(consolidation === 1 ? [] : [createAction('SPLIT', half, 1 / consolidation)]),
       ],
       universes: [],
     },
@@ -74,7 +74,7 @@ test.each([
   ['0.02 on 150', { price: 150, noise: 0.04, stated: Array<number>(12).fill(0.02) }],
   ['0.02 on 150, twice', { price: 150, noise: 0.04, stated: [0.02, 0.02] }],
   ['1.2 on 400, then on 4000', { price: 400, noise: 0.03, stated: Array<number>(12).fill(1.2), consolidation: 10 }],
-] satisfies readonly [string, Payer][])('a dividend as its neighbours are is of the right size: %s', (_, payer) => {
+] satisfies readonly [string, Payer][])('a dividend similar to its neighbours is of the right size: %s', (_, payer) => {
   expect(doubtsOf(payer)).toEqual([]);
 });
 

@@ -9,7 +9,7 @@ import { readImport } from '#market/import/read-import.js';
 import { writeZip } from '#market/formats/zip-writer.js';
 import { Client } from 'pg';
 import { hasPostgresql, openTestDatabase, type TestDatabase } from '../../postgresql/shared-postgresql.js';
-import { places, readFolder, writeFiles } from '../store-folder.js';
+import { listPlaces, readFolder, writeFiles } from '../store-folder.js';
 import { folderFor, duckDbFile, inFolder, inDatabase } from './problem-folders.js';
 
 /** Tables with every kind of problem, in rows that are otherwise valid. */
@@ -61,7 +61,7 @@ const cellsOf = (row: string) => row.split(',').map((cell) => (cell === '' ? nul
 const number = (name: string) => ['CLOSE', 'VOLUME', 'value'].includes(name);
 
 /** Returns the tables as statements; numbers stay numbers. @param types of texts and numbers */
-function statements([text, double]: readonly [string, string]): string[] {
+function listStatements([text, double]: readonly [string, string]): string[] {
   return Object.entries(TABLES).flatMap(([table, [header = '', ...rows]]) => {
     const names = header.split(',');
     const values = rows.map(
@@ -100,18 +100,18 @@ const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   'a Parquet market with CSV files': async () => {
     const folder = await folderFor();
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
-    for (const line of statements(['VARCHAR', 'DOUBLE'])) await connection.run(line);
+    for (const line of listStatements(['VARCHAR', 'DOUBLE'])) await connection.run(line);
     await connection.run(`COPY market TO '${join(folder, 'market.parquet')}' (FORMAT parquet)`);
     connection.closeSync();
     const { 'market.csv': _, ...others } = csv;
     await writeFiles(folder, others);
     return (await readFolder(folder)).findings;
   },
-  'a DuckDB file': async () => inDatabase('duckdb', await duckDbFile(statements(['VARCHAR', 'DOUBLE']))),
+  'a DuckDB file': async () => inDatabase('duckdb', await duckDbFile(listStatements(['VARCHAR', 'DOUBLE']))),
   'a SQLite file': async () => {
     const path = join(await folderFor(), 'made.db');
     const database = new sqlite.Database(path);
-    for (const line of statements(['TEXT', 'REAL'])) database.exec(line);
+    for (const line of listStatements(['TEXT', 'REAL'])) database.exec(line);
     database.close();
     return inDatabase('sqlite', path);
   },
@@ -137,7 +137,7 @@ const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
 };
 
 test.each(Object.entries(SOURCES))('all problems of all tables of %s are reported at once', async (_name, findings) => {
-  expect(places(await findings()).toSorted()).toEqual(PROBLEMS);
+  expect(listPlaces(await findings()).toSorted()).toEqual(PROBLEMS);
 });
 
 describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
@@ -170,8 +170,8 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
   };
 
   test('reports all problems of all of its tables', async () => {
-    for (const line of statements(['text', 'float8'])) await client.query(line);
-    expect(places(await read()).toSorted()).toEqual(PROBLEMS);
+    for (const line of listStatements(['text', 'float8'])) await client.query(line);
+    expect(listPlaces(await read()).toSorted()).toEqual(PROBLEMS);
   });
 
   test('reports the problems of the rows of a table that lacks a column, and the intended table', async () => {
@@ -179,7 +179,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
       `CREATE TABLE bars AS SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0::float8 AS "CLSOE", -1.0::float8 AS "VOLUME" FROM generate_series(1, 2)`,
     );
     const findings = await read({ market: 'bars', reference: 'referense' });
-    expect(places(findings)).toEqual(
+    expect(listPlaces(findings)).toEqual(
       expect.arrayContaining([
         'MISSING_COLUMN market.CLOSE',
         'OUT_OF_RANGE market[row 1].VOLUME',

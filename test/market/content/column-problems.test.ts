@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Finding } from '#domain/refusals/findings.js';
 import { ALIKE_MAX, createProblems, FINDINGS_MAX } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
-import { places, readFolder } from '../store-folder.js';
+import { listPlaces, readFolder } from '../store-folder.js';
 import { folderFor, duckDbFile, inFolder, inDatabase } from './problem-folders.js';
 
 describe('a file whose columns are wrong', () => {
@@ -12,7 +12,7 @@ describe('a file whose columns are wrong', () => {
 
   test('has its rows checked all the same, and the column that was meant is asked for', async () => {
     const findings = await inFolder({ 'market.csv': `${HEADER}A,2024-01-02,1,-5\nA,2024-01-02,1,5\n` });
-    expect(places(findings)).toEqual([
+    expect(listPlaces(findings)).toEqual([
       'MISSING_COLUMN market.CLOSE',
       'OUT_OF_RANGE market[row 1].VOLUME',
       'DUPLICATE_KEY market[row 2]',
@@ -32,7 +32,7 @@ describe('a file whose columns are wrong', () => {
   ])('of %s has one finding, whatever its rows say: %s', async (dataset, header, column, row) => {
     const sound = dataset === 'market' ? {} : { 'market.csv': 'identifier,date,CLOSE\nAAPL,2024-01-02,1\n' };
     const findings = await inFolder({ ...sound, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
-    expect(places(findings)).toEqual([`MISSING_COLUMN ${dataset}.${column}`]);
+    expect(listPlaces(findings)).toEqual([`MISSING_COLUMN ${dataset}.${column}`]);
     expect(findings[0]!.message).toContain(`did you mean ${column}?`);
   });
 
@@ -44,7 +44,7 @@ describe('a file whose columns are wrong', () => {
     );
     connection.closeSync();
     const { findings } = await readFolder(folder);
-    expect(places(findings)).toEqual([
+    expect(listPlaces(findings)).toEqual([
       'MISSING_COLUMN market.CLOSE',
       'OUT_OF_RANGE market[row 1].VOLUME',
       'DUPLICATE_KEY market[row 2]',
@@ -74,16 +74,16 @@ describe('a file whose columns are wrong', () => {
       'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
       'reference.csv': 'identifier,LISTED\nA\nB,never\n',
     });
-    expect(places(findings)).toEqual(['UNREADABLE_FILE reference[row 1]', 'BAD_DATE reference[row 2].LISTED']);
+    expect(listPlaces(findings)).toEqual(['UNREADABLE_FILE reference[row 1]', 'BAD_DATE reference[row 2].LISTED']);
   });
 });
 
 test('invalid lines of JSON are each reported, and the others are read', async () => {
-  const line = (close: unknown) => JSON.stringify({ identifier: 'A', date: '2024-01-02', CLOSE: close });
+  const formatLine = (close: unknown) => JSON.stringify({ identifier: 'A', date: '2024-01-02', CLOSE: close });
   const findings = await inFolder({
-    'market.jsonl': [line(1), '{"identifier":', '', line('x'), '[1]', line(2)].join('\n'),
+    'market.jsonl': [formatLine(1), '{"identifier":', '', formatLine('x'), '[1]', formatLine(2)].join('\n'),
   });
-  expect(places(findings).toSorted()).toEqual([
+  expect(listPlaces(findings).toSorted()).toEqual([
     'DUPLICATE_KEY market[row 3]',
     'DUPLICATE_KEY market[row 5]',
     'NOT_A_NUMBER market[row 3].CLOSE',
@@ -93,11 +93,11 @@ test('invalid lines of JSON are each reported, and the others are read', async (
 });
 
 describe('findings of one code and column', () => {
-  const market = (rows: number) =>
+  const formatMarket = (rows: number) =>
     `identifier,date,CLOSE\n${Array.from({ length: rows }, (_, i) => `N${i},2024-01-02,${i + 1 === rows ? 'ten' : 0}`).join('\n')}\n`;
 
   test(`are listed each up to ${ALIKE_MAX} of them`, async () => {
-    const findings = await inFolder({ 'market.csv': market(ALIKE_MAX + 1) });
+    const findings = await inFolder({ 'market.csv': formatMarket(ALIKE_MAX + 1) });
     expect(findings.every(({ count }) => count === undefined)).toBe(true);
     expect(findings.map(({ code }) => code).toSorted()).toEqual([
       ...Array.from({ length: ALIKE_MAX }, () => 'NON_POSITIVE_PRICE'),
@@ -106,7 +106,7 @@ describe('findings of one code and column', () => {
   });
 
   test('are one with their count, the first rows and an example beyond that', async () => {
-    const findings = await inFolder({ 'market.csv': market(1001) });
+    const findings = await inFolder({ 'market.csv': formatMarket(1001) });
     expect(findings.map(({ code, path, count }) => ({ code, path, count }))).toEqual([
       { code: 'NON_POSITIVE_PRICE', path: 'market.CLOSE', count: 1000 },
       { code: 'NOT_A_NUMBER', path: 'market[row 1001].CLOSE', count: undefined },
@@ -126,14 +126,15 @@ describe('findings of one code and column', () => {
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     await connection.run(`COPY (${rows}) TO '${join(folder, 'market.parquet')}' (FORMAT parquet)`);
     connection.closeSync();
-    const reported = (findings: readonly Finding[]) => findings.map(({ code, path, count }) => [code, path, count]);
+    const summariseFindings = (findings: readonly Finding[]) =>
+      findings.map(({ code, path, count }) => [code, path, count]);
     const expected = [
       ['DUPLICATE_KEY', 'market', 50],
       ['NON_POSITIVE_PRICE', 'market.CLOSE', 3050],
       ['BAD_DATE', 'market.date', 40],
     ];
-    expect(reported((await readFolder(folder)).findings)).toEqual(expected);
-    expect(reported(await inDatabase('duckdb', await duckDbFile([`CREATE TABLE market AS ${rows}`])))).toEqual(
+    expect(summariseFindings((await readFolder(folder)).findings)).toEqual(expected);
+    expect(summariseFindings(await inDatabase('duckdb', await duckDbFile([`CREATE TABLE market AS ${rows}`])))).toEqual(
       expected,
     );
   });

@@ -39,7 +39,7 @@ function contentOf(days: number): MarketContent {
   };
 }
 
-const changed = (content: MarketContent, cell: number, value: number): MarketContent => {
+const changeCell = (content: MarketContent, cell: number, value: number): MarketContent => {
   const close = content.fields.get('CLOSE')!.slice();
   close[cell] = value;
   return {
@@ -68,7 +68,7 @@ test('a content has another hash as soon as any value of any day is another', ()
   fc.assert(
     fc.asyncProperty(fc.integer({ min: 0, max: 130 * 3 - 1 }), async (cell) => {
       const content = contentOf(130);
-      expect(await contentHash(changed(content, cell, -1))).not.toBe(await contentHash(content));
+      expect(await contentHash(changeCell(content, cell, -1))).not.toBe(await contentHash(content));
     }),
     { numRuns: 30 },
   ));

@@ -21,7 +21,7 @@ interface Made {
 }
 
 /** Returns a market with constant values per security; N and Z begin later. */
-function made({ count, names, begins = DAYS, change = () => {} }: Made): MarketData {
+function createMarketFor({ count, names, begins = DAYS, change = () => {} }: Made): MarketData {
   const close = Object.fromEntries(
     names.map((name): [string, (number | null)[]] => {
       const random = seeded(name.charCodeAt(0));
@@ -42,33 +42,35 @@ async function markOf(market: MarketData): Promise<PrefixMark> {
   return prefixMark(market, (await digestContent(market)).digests, LAST);
 }
 
-test('without the names that begin later a market has the mark of before they came, over whole blocks and their rest', async () => {
-  const before = await markOf(made({ count: DAYS, names: OLD }));
+test('without the securities that begin later a market has the mark of before they came, over whole blocks and their rest', async () => {
+  const before = await markOf(createMarketFor({ count: DAYS, names: OLD }));
   for (const names of [
     ['A', 'B', 'C', 'N'],
     ['A', 'B', 'C', 'N', 'Z'],
   ]) {
-    const grown = made({ count: DAYS + 20, names });
+    const grown = createMarketFor({ count: DAYS + 20, names });
     expect((await markOf(grown)).axes).not.toBe(before.axes);
     expect(await marksWithoutLater(grown, LAST)).toContainEqual(before);
   }
-  expect(await marksWithoutLater(made({ count: DAYS + 20, names: OLD }), LAST)).toEqual([]);
+  expect(await marksWithoutLater(createMarketFor({ count: DAYS + 20, names: OLD }), LAST)).toEqual([]);
 });
 
 test('reference data that was there before the bars of its name is no other history', async () => {
-  const announced = made({ count: DAYS, names: OLD });
+  const announced = createMarketFor({ count: DAYS, names: OLD });
   const rows = new Map([...announced.reference.rows, ['N', [{ validFrom: null, values: ['X'] }]]] as const);
   const before = await markOf({ ...announced, reference: { ...announced.reference, rows } });
-  expect(await marksWithoutLater(made({ count: DAYS + 20, names: [...OLD, 'N'] }), LAST)).toContainEqual(before);
+  expect(await marksWithoutLater(createMarketFor({ count: DAYS + 20, names: [...OLD, 'N'] }), LAST)).toContainEqual(
+    before,
+  );
 });
 
-test('a value that is another, in any block, or a name with a bar by then is another history', async () => {
-  const before = await markOf(made({ count: DAYS, names: OLD }));
+test('a value that is another, in any block, or a security with a bar by then is another history', async () => {
+  const before = await markOf(createMarketFor({ count: DAYS, names: OLD }));
   for (const at of [3, 100, DAYS - 1]) {
     const change = (close: Record<string, (number | null)[]>) => void (close['B']![at]! += 1e-9);
-    const changed = made({ count: DAYS + 20, names: [...OLD, 'N'], change });
+    const changed = createMarketFor({ count: DAYS + 20, names: [...OLD, 'N'], change });
     expect(await marksWithoutLater(changed, LAST), `day ${at}`).not.toContainEqual(before);
   }
-  const early = made({ count: DAYS + 20, names: [...OLD, 'N'], begins: DAYS - 1 });
+  const early = createMarketFor({ count: DAYS + 20, names: [...OLD, 'N'], begins: DAYS - 1 });
   expect(await marksWithoutLater(early, LAST)).not.toContainEqual(before);
 });

@@ -19,7 +19,7 @@ test('the start removes the remains of a crash, and nothing else', async () => {
   expect((await readdir(root)).toSorted()).toEqual([finished.slice(root.length + 1), 'of-the-operator'].toSorted());
 });
 
-test('work that begins before the sweep keeps its folder, though no store names it yet', async () => {
+test('work that begins before the sweep keeps its folder, although no store refers to it yet', async () => {
   const root = await newFolder();
   const folders = createManagedFolders(root);
   for (let i = 0; i < 200; i++) await mkdir(join(root, `.trash-${i}`));

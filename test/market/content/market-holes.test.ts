@@ -4,7 +4,7 @@ import { warnOfHoles } from '#market/content/market-holes.js';
 import { createProblems } from '#market/tables/problems.js';
 
 /** Returns the weekdays of 2015 except omitted ones. */
-const weekdays = (isLeft: (day: string) => boolean): string[] =>
+const listWeekdays = (isLeft: (day: string) => boolean): string[] =>
   Array.from({ length: 365 }, (_, i) => new Date(Date.UTC(2015, 0, 1 + i)))
     .filter((date) => date.getUTCDay() % 6 !== 0)
     .map((date) => date.toISOString().slice(0, 10))
@@ -20,11 +20,11 @@ function holesOf(days: readonly string[]) {
 }
 
 test.each([
-  ['none', weekdays(() => false), []],
-  ['two weeks', weekdays((day) => day >= '2015-03-02' && day <= '2015-03-13'), []],
+  ['none', listWeekdays(() => false), []],
+  ['two weeks', listWeekdays((day) => day >= '2015-03-02' && day <= '2015-03-13'), []],
   [
     'a day more than two weeks',
-    weekdays((day) => day >= '2015-03-02' && day <= '2015-03-16'),
+    listWeekdays((day) => day >= '2015-03-02' && day <= '2015-03-16'),
     [
       [
         'warning',
@@ -33,7 +33,7 @@ test.each([
       ],
     ],
   ],
-  ['closes of months', weekdays((day) => !['01', '02'].includes(day.slice(8))), []],
+  ['closes of months', listWeekdays((day) => !['01', '02'].includes(day.slice(8))), []],
   ['a single day', ['2015-01-02'], []],
 ])('holes of a market: %s', (_what, days, expected) => {
   expect(holesOf(days)).toEqual(expected);
@@ -42,7 +42,7 @@ test.each([
 test('a hole of a market with a weekend at its ends counts weekdays alone', () => {
   // Saturday 3 January to Sunday 18 January contains the weekdays of two weeks; up to Monday 26 January, those of
   // three.
-  const rest = weekdays((day) => day < '2015-01-26');
+  const rest = listWeekdays((day) => day < '2015-01-26');
   expect(holesOf(['2015-01-03', '2015-01-18', ...rest]).map(([, place]) => place)).toEqual([]);
   expect(holesOf(['2015-01-03', ...rest]).map(([, , message]) => message)).toEqual([
     expect.stringContaining(' 15 weekdays between 2015-01-03 and 2015-01-26'),

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { mergeContents } from '#market/content/merge-content.js';
 import { createProblems } from '#market/tables/problems.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, places, writeFiles } from '../store-folder.js';
+import { contentOf, listPlaces, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 
-async function content(...actions: readonly string[]) {
+async function readContent(...actions: readonly string[]) {
   const folder = await folderFor();
   await writeFiles(folder, {
     'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,10\n',
@@ -20,8 +20,8 @@ const HELD = ['A,DIVIDEND,0.5,2024-01-02,announced', 'A,DIVIDEND,0.1,2024-01-02,
 test('actions that are appended again count once, those that are paid by now among them', async () => {
   const problems = createProblems();
   const merged = mergeContents(
-    await content(...HELD),
-    await content('A,DIVIDEND,0.5,2024-01-02,paid', 'A,SPLIT,2,2024-01-03,paid'),
+    await readContent(...HELD),
+    await readContent('A,DIVIDEND,0.5,2024-01-02,paid', 'A,SPLIT,2,2024-01-03,paid'),
     problems,
   );
   expect(problems.findings()).toEqual([]);
@@ -34,8 +34,8 @@ test('actions that are appended again count once, those that are paid by now amo
 
 test('an appended action with another amount than the held one of its date is refused with both', async () => {
   const problems = createProblems();
-  const added = await content('A,DIVIDEND,0.1,2024-01-02,paid', 'A,DIVIDEND,0.6,2024-01-02,paid');
-  expect(mergeContents(await content(...HELD), added, problems)).toBeUndefined();
-  expect(places(problems.findings())).toEqual(['DUPLICATE_KEY corporate_actions[A 2024-01-02]']);
+  const added = await readContent('A,DIVIDEND,0.1,2024-01-02,paid', 'A,DIVIDEND,0.6,2024-01-02,paid');
+  expect(mergeContents(await readContent(...HELD), added, problems)).toBeUndefined();
+  expect(listPlaces(problems.findings())).toEqual(['DUPLICATE_KEY corporate_actions[A 2024-01-02]']);
   expect(problems.findings()[0]!.message).toMatch(/value 0\.5; the added rows have 0\.6/);
 });

@@ -42,17 +42,21 @@ test('a finding of a file names it and its row, whatever the file is called', as
 });
 
 test('so does a finding about many rows, one about a column, and a warning about the bars of a security', async () => {
-  const rows = (closes: readonly unknown[], note = '') =>
+  const formatRows = (closes: readonly unknown[], note = '') =>
     `date,CLOSE,NOTE\n${closes.map((close, t) => `2024-01-${String(t + 2).padStart(2, '0')},${String(close)},${note}\n`).join('')}`;
   const closes = Array.from({ length: 25 }, () => 10);
-  expect(await foundIn({ 'A_data.csv': rows(closes), 'B_data.csv': rows(closes.map(() => 'x')) }, {}, BY_FILE)).toEqual(
-    [['NOT_A_NUMBER', 'B_data.csv', 'market.CLOSE']],
-  );
-  expect(await foundIn({ 'A_data.csv': rows(closes), 'B_data.csv': rows(closes, 'text') }, {}, BY_FILE)).toEqual([
-    ['COLUMN_IGNORED', 'B_data.csv', 'market.NOTE'],
-  ]);
   expect(
-    await foundIn({ 'A_data.csv': rows(closes), 'B_data.csv': rows(closes.with(9, 30).fill(30, 9)) }, {}, BY_FILE),
+    await foundIn({ 'A_data.csv': formatRows(closes), 'B_data.csv': formatRows(closes.map(() => 'x')) }, {}, BY_FILE),
+  ).toEqual([['NOT_A_NUMBER', 'B_data.csv', 'market.CLOSE']]);
+  expect(
+    await foundIn({ 'A_data.csv': formatRows(closes), 'B_data.csv': formatRows(closes, 'text') }, {}, BY_FILE),
+  ).toEqual([['COLUMN_IGNORED', 'B_data.csv', 'market.NOTE']]);
+  expect(
+    await foundIn(
+      { 'A_data.csv': formatRows(closes), 'B_data.csv': formatRows(closes.with(9, 30).fill(30, 9)) },
+      {},
+      BY_FILE,
+    ),
   ).toEqual([['PRICE_JUMP', 'B_data.csv', 'market[B 2024-01-11].CLOSE']]);
 });
 

@@ -16,17 +16,18 @@ const NAMES = Array.from({ length: 20 }, (_, n) => `N${String(n + 1).padStart(2,
 /** Bars of names by day. */
 type Bars = Readonly<Record<string, readonly string[]>>;
 
-async function found(bars: Bars, tables: Readonly<Record<string, string>> = {}, codes: readonly string[] = []) {
+async function listFindings(bars: Bars, tables: Readonly<Record<string, string>> = {}, codes: readonly string[] = []) {
   const folder = await folderFor();
   const rows = Object.entries(bars).flatMap(([day, names]) => names.map((name) => `${name},${day},10\n`));
   await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE\n${rows.join('')}`, ...tables });
   return partialDates(await contentOf(folder), { codes, open: openCalendars });
 }
 
-const paths = async (...terms: Parameters<typeof found>) => (await found(...terms)).map(({ path }) => path);
+const readPaths = async (...terms: Parameters<typeof listFindings>) =>
+  (await listFindings(...terms)).map(({ path }) => path);
 
 test('a date with bars of 2 of 20 names is partial, with how many lack one and which', async () => {
-  const findings = await found({ '2020-12-30': NAMES, '2020-12-31': NAMES, '2021-01-04': NAMES.slice(0, 2) });
+  const findings = await listFindings({ '2020-12-30': NAMES, '2020-12-31': NAMES, '2021-01-04': NAMES.slice(0, 2) });
   expect(findings).toEqual([
     {
       severity: 'warning',
@@ -41,41 +42,40 @@ test('a date with bars of 2 of 20 names is partial, with how many lack one and w
 
 test('the partial date after a partial date is one, too, and one inside the history that is filled later stays one', async () => {
   const part = NAMES.slice(0, 2);
-  expect(await paths({ '2020-12-31': NAMES, '2021-01-04': part, '2021-01-05': part, '2021-01-06': NAMES })).toEqual([
-    'market[2021-01-05]',
-    'market[2021-01-04]',
-  ]);
+  expect(await readPaths({ '2020-12-31': NAMES, '2021-01-04': part, '2021-01-05': part, '2021-01-06': NAMES })).toEqual(
+    ['market[2021-01-05]', 'market[2021-01-04]'],
+  );
 });
 
-test('names that ended, one name alone and less than a tenth of the names make no date partial', async () => {
+test('names that ended, one name alone and less than a tenth of the securities make no date partial', async () => {
   const actions = `identifier,ex_date,type,value\n${NAMES.slice(0, 18)
     .map((name) => `${name},2021-01-04,DELISTING,9\n`)
     .join('')}`;
   const bars = { '2020-12-31': NAMES, '2021-01-04': NAMES.slice(18) };
-  expect(await paths(bars)).toEqual(['market[2021-01-04]']);
-  expect(await paths(bars, { 'corporate_actions.csv': actions })).toEqual([]);
-  expect(await paths({ '2020-12-31': NAMES.slice(0, 3), '2021-01-04': NAMES.slice(0, 2) })).toEqual([]);
+  expect(await readPaths(bars)).toEqual(['market[2021-01-04]']);
+  expect(await readPaths(bars, { 'corporate_actions.csv': actions })).toEqual([]);
+  expect(await readPaths({ '2020-12-31': NAMES.slice(0, 3), '2021-01-04': NAMES.slice(0, 2) })).toEqual([]);
   const many = Array.from({ length: 21 }, (_, n) => `M${n}`);
-  expect(await paths({ '2020-12-31': many, '2021-01-04': many.slice(2) })).toEqual([]);
-  expect(await paths({ '2020-12-31': many, '2021-01-04': many.slice(3) })).toEqual(['market[2021-01-04]']);
+  expect(await readPaths({ '2020-12-31': many, '2021-01-04': many.slice(2) })).toEqual([]);
+  expect(await readPaths({ '2020-12-31': many, '2021-01-04': many.slice(3) })).toEqual(['market[2021-01-04]']);
 });
 
 test('names that never came back after their last bar are no hole of the earlier dates', async () => {
   const days = Array.from({ length: 12 }, (_, i) => `2021-02-${String(i + 1).padStart(2, '0')}`);
   const bars = Object.fromEntries(days.map((day, i) => [day, i === 0 ? NAMES : NAMES.slice(0, 10)]));
-  expect(await paths(bars)).toEqual([]);
+  expect(await readPaths(bars)).toEqual([]);
 });
 
 // 2024-01-15 was Martin Luther King Day: New York was closed, London was not.
 test('a holiday of an exchange lacks no bar of its securities according to the calendars', async () => {
   const bars = { '2024-01-12': NAMES, '2024-01-15': NAMES.slice(0, 5), '2024-01-16': NAMES };
   const reference = `identifier,EXCHANGE\n${NAMES.map((name, n) => `${name},${n < 5 ? 'XLON' : 'XNYS'}\n`).join('')}`;
-  expect(await paths(bars)).toEqual(['market[2024-01-15]']);
-  expect(await paths(bars, { 'reference.csv': reference })).toEqual([]);
-  expect(await paths(bars, {}, ['XLON', 'XNYS'])).toEqual([]);
-  expect(await paths(bars, {}, ['XLON'])).toEqual(['market[2024-01-15]']);
+  expect(await readPaths(bars)).toEqual(['market[2024-01-15]']);
+  expect(await readPaths(bars, { 'reference.csv': reference })).toEqual([]);
+  expect(await readPaths(bars, {}, ['XLON', 'XNYS'])).toEqual([]);
+  expect(await readPaths(bars, {}, ['XLON'])).toEqual(['market[2024-01-15]']);
   const before = { '2024-01-16': NAMES, '2024-01-17': NAMES.slice(0, 5) };
-  expect(await paths(before, { 'reference.csv': reference })).toEqual(['market[2024-01-17]']);
+  expect(await readPaths(before, { 'reference.csv': reference })).toEqual(['market[2024-01-17]']);
 });
 
 test('a recorded closure of an exchange lacks no bar, and an added session lacks those that are missing', async () => {

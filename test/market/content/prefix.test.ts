@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { digestContent } from '#market/content/content.js';
 import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
 import type { ActionStatus, CorporateAction } from '#domain/market/market-data.js';
-import { market } from '../../workers/bits-market.js';
+import { createMarket } from '../../workers/bits-market.js';
 
 test('a prefix belongs to the day that was asked for, whichever day was asked for before', async () => {
-  const held = market(3, 130);
+  const held = createMarket(3, 130);
   const { digests } = await digestContent(held);
   const [early, late] = [held.dates[100]!, held.dates[129]!];
   for (const day of [early, late, early, early, late]) {
@@ -18,7 +18,7 @@ test('a prefix belongs to the day that was asked for, whichever day was asked fo
 });
 
 test('an announced dividend that is paid by now changes no prefix, one that is cancelled does', async () => {
-  const held = market(3, 130);
+  const held = createMarket(3, 130);
   const day = held.dates[120]!;
   const dividend = (status: ActionStatus): CorporateAction => ({
     identifier: held.identifiers[0]!,

@@ -7,7 +7,7 @@ import { contentOf, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 
-async function content(...rows: readonly string[]) {
+async function readContent(...rows: readonly string[]) {
   const folder = await folderFor();
   await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE,VOLUME\n${rows.join('\n')}\n` });
   return contentOf(folder);
@@ -18,8 +18,8 @@ const NEXT = ['A,2024-01-04,12,4', 'C,2024-01-05,30,5'];
 
 describe('a refresh that adds', () => {
   test('takes later days of securities whose history is as it was, and nothing of those whose history is another', async () => {
-    const held = await content(...HELD);
-    const fresh = await content('A,2024-01-02,99,1', 'A,2024-01-03,11,3', HELD[1]!, 'B,2024-01-04,21,2', ...NEXT);
+    const held = await readContent(...HELD);
+    const fresh = await readContent('A,2024-01-02,99,1', 'A,2024-01-03,11,3', HELD[1]!, 'B,2024-01-04,21,2', ...NEXT);
     const { content: after, report } = refreshContent(held, fresh, {
       until: null,
       full: false,
@@ -27,7 +27,7 @@ describe('a refresh that adds', () => {
       adjustment: 'splits',
     });
     const taken = ['B,2024-01-04,21,2', 'C,2024-01-05,30,5'];
-    expect(await contentHash(after)).toBe(await contentHash(await content(...HELD, ...taken)));
+    expect(await contentHash(after)).toBe(await contentHash(await readContent(...HELD, ...taken)));
     expect(report).toMatchObject({
       rows_added: 2,
       rows_changed: 0,
@@ -50,7 +50,7 @@ describe('a refresh that adds', () => {
   });
 
   test('stops at the day asked for', async () => {
-    const { report } = refreshContent(await content(...HELD), await content(...HELD, ...NEXT), {
+    const { report } = refreshContent(await readContent(...HELD), await readContent(...HELD, ...NEXT), {
       until: parseValidDay('2024-01-04'),
       full: false,
       isWhole: true,
@@ -60,7 +60,7 @@ describe('a refresh that adds', () => {
   });
 
   test('without anything later changes nothing', async () => {
-    const held = await content(...HELD);
+    const held = await readContent(...HELD);
     const { content: after, report } = refreshContent(held, held, {
       until: null,
       full: false,
@@ -74,8 +74,8 @@ describe('a refresh that adds', () => {
 
 describe('a full refresh', () => {
   test('accepts every value of the source and reports those that were changed, added to a bar or removed', async () => {
-    const held = await content(...HELD);
-    const fresh = await content('A,2024-01-02,10,', 'B,2024-01-02,19,2', 'B,2024-01-03,21,7', ...NEXT);
+    const held = await readContent(...HELD);
+    const fresh = await readContent('A,2024-01-02,10,', 'B,2024-01-02,19,2', 'B,2024-01-03,21,7', ...NEXT);
     const { content: after, report } = refreshContent(held, fresh, {
       until: null,
       full: true,
@@ -101,8 +101,8 @@ describe('a full refresh', () => {
 
 describe('history that a refresh without full leaves out', () => {
   test('is counted by bars that changed, went and came, and by new columns, and is a warning for each security with examples and what to do', async () => {
-    const held = await content(...HELD);
-    const fresh = await content('A,2024-01-02,10,9', 'C,2024-01-02,29,1', 'A,2024-01-03,11,3', ...NEXT);
+    const held = await readContent(...HELD);
+    const fresh = await readContent('A,2024-01-02,10,9', 'C,2024-01-02,29,1', 'A,2024-01-03,11,3', ...NEXT);
     const open = new Float64Array(fresh.fields.get('CLOSE')!.length).fill(Number.NaN);
     open[0] = 5;
     const { content: after, report } = refreshContent(
@@ -134,7 +134,7 @@ describe('history that a refresh without full leaves out', () => {
   });
 
   test('is empty where the source repeats the stored days', async () => {
-    const { report } = refreshContent(await content(...HELD), await content(...HELD, ...NEXT), {
+    const { report } = refreshContent(await readContent(...HELD), await readContent(...HELD, ...NEXT), {
       until: null,
       full: false,
       isWhole: true,
@@ -145,8 +145,8 @@ describe('history that a refresh without full leaves out', () => {
 });
 
 test('a full refresh up to a day takes the bars of the source up to it, and leaves those held of later days', async () => {
-  const held = await content(...HELD);
-  const fresh = await content('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,99,3', ...NEXT);
+  const held = await readContent(...HELD);
+  const fresh = await readContent('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,99,3', ...NEXT);
   const { content: after, report } = refreshContent(held, fresh, {
     until: parseValidDay('2024-01-02'),
     full: true,
@@ -154,7 +154,7 @@ test('a full refresh up to a day takes the bars of the source up to it, and leav
     adjustment: 'splits',
   });
   expect(await contentHash(after)).toBe(
-    await contentHash(await content('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,11,3')),
+    await contentHash(await readContent('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,11,3')),
   );
   expect(report).toMatchObject({
     rows_added: 0,

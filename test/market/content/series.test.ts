@@ -14,7 +14,7 @@ import { readImport } from '#market/import/read-import.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, hashOf, places, readFolder, writeFiles } from '../store-folder.js';
+import { contentOf, hashOf, listPlaces, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 const MARKET = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';
@@ -27,15 +27,15 @@ async function folderWith(files: Readonly<Record<string, string>>): Promise<stri
   return folder;
 }
 
-const content = async (series = SERIES) =>
+const readContent = async (series = SERIES) =>
   contentOf(await folderWith({ 'market.csv': MARKET, ...(series === '' ? {} : { 'series.csv': series }) }));
-const reported = async (series: string) =>
-  places((await readFolder(await folderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings);
+const listRefusedPlaces = async (series: string) =>
+  listPlaces((await readFolder(await folderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings);
 const day = parseValidDay;
 
 describe('series of a folder', () => {
   test('are read by identifier and day, with what is said of each on any row', async () => {
-    const { series, identifiers } = await content();
+    const { series, identifiers } = await readContent();
     expect(identifiers).toEqual(['A']);
     expect([...series!.keys()]).toEqual(['RATE', 'SPX']);
     expect(series!.get('SPX')).toEqual({
@@ -49,7 +49,7 @@ describe('series of a folder', () => {
   });
 
   test('have the same content as JSON lines, as Parquet files, in the memory of another thread and in an import', async () => {
-    const held = await content();
+    const held = await readContent();
     const hash = await contentHash(held);
     const lines = SERIES.trim()
       .split('\n')
@@ -71,7 +71,7 @@ describe('series of a folder', () => {
     expect(await contentOf(written)).toEqual(held);
     const market = { ...held, datasetId: 's', contentHash: hash, adjustment: 'none' as const, currency: null };
     expect(openMarket(shareMarket(market)).series).toEqual(held.series);
-    const frame = (text: string) => {
+    const createFrame = (text: string) => {
       const [columns, ...rows] = text
         .trim()
         .split('\n')
@@ -85,7 +85,7 @@ describe('series of a folder', () => {
       };
     };
     const imported = await readImport(
-      { kind: 'tables', tables: { market: frame(MARKET), series: frame(SERIES) } },
+      { kind: 'tables', tables: { market: createFrame(MARKET), series: createFrame(SERIES) } },
       createProblems(),
     );
     expect(await contentHash(imported!.content)).toBe(hash);
@@ -108,17 +108,17 @@ describe('series of a folder', () => {
     ],
     ['a name of the market', 'identifier,date,CLOSE\nA,2024-01-02,1\n', ['DUPLICATE_KEY series[A]']],
   ])('are refused with %s', async (_what, series, findings) => {
-    expect(await reported(series)).toEqual(findings);
+    expect(await listRefusedPlaces(series)).toEqual(findings);
   });
 
   test('a series without a value is none', async () => {
-    expect((await content('identifier,date,CLOSE\nSPX,2024-01-02,\n')).series).toBeUndefined();
+    expect((await readContent('identifier,date,CLOSE\nSPX,2024-01-02,\n')).series).toBeUndefined();
   });
 });
 
 describe('the content hash', () => {
   test('of a store without series is that over its panels and three tables', async () => {
-    const { identifiers, dates, fields, ...tables } = await content('');
+    const { identifiers, dates, fields, ...tables } = await readContent('');
     const block = createHash('sha256').update(dates).update(fields.get('CLOSE')!).digest();
     const digest = createHash('sha256').update(canonicalTables(tables)).digest();
     const expected = createHash('sha256')
@@ -138,7 +138,7 @@ describe('the content hash', () => {
         SERIES.replace('RATE,2024-01-02', 'RATE,2024-01-03'),
         SERIES.replace('USD', 'EUR'),
         SERIES.replace('S&P 500', 'S&P'),
-      ].map(async (series) => contentHash(await content(series))),
+      ].map(async (series) => contentHash(await readContent(series))),
     );
     expect(new Set(hashes).size).toBe(hashes.length);
   });
@@ -146,7 +146,7 @@ describe('the content hash', () => {
 
 test('a market has another history of a day when a series has', async () => {
   const prefix = async (series: string, until = '2024-01-03') => {
-    const held = await content(series);
+    const held = await readContent(series);
     const { hash, digests } = await digestContent(held);
     return prefixOf(
       { ...held, datasetId: 's', contentHash: hash, adjustment: 'none', currency: null },
@@ -163,13 +163,13 @@ test('a market has another history of a day when a series has', async () => {
 });
 
 describe('a refresh', () => {
-  const refreshed = (held: MarketContent, fresh: MarketContent) =>
+  const refreshSeries = (held: MarketContent, fresh: MarketContent) =>
     refreshContent(held, fresh, { until: null, full: false, isWhole: true, adjustment: 'splits' });
 
   test('takes the series of the source, counts them, and says what of their history is another', async () => {
-    const held = await content();
-    const grown = await content(`${SERIES}SPX,2024-01-04,4688.68,,\nEURUSD,2024-01-02,1.09,,\n`);
-    const { content: after, report } = refreshed(held, grown);
+    const held = await readContent();
+    const grown = await readContent(`${SERIES}SPX,2024-01-04,4688.68,,\nEURUSD,2024-01-02,1.09,,\n`);
+    const { content: after, report } = refreshSeries(held, grown);
     expect(await contentHash(after)).toBe(await contentHash(grown));
     expect(report).toMatchObject({
       rows_added: 2,
@@ -177,9 +177,9 @@ describe('a refresh', () => {
       datasets: { series: { added: 2, changed: 0, removed: 0 } },
       findings: [],
     });
-    const other = refreshed(
+    const other = refreshSeries(
       held,
-      await content(SERIES.replace('4742.83', '4740').replace('RATE,2024-01-02,-0.5,,\n', '')),
+      await readContent(SERIES.replace('4742.83', '4740').replace('RATE,2024-01-02,-0.5,,\n', '')),
     );
     expect(other.report).toMatchObject({
       rows_changed: 2,
@@ -193,7 +193,7 @@ describe('a refresh', () => {
   });
 
   test('of a source without series takes them away', async () => {
-    const { content: after, report } = refreshed(await content(), await content(''));
+    const { content: after, report } = refreshSeries(await readContent(), await readContent(''));
     expect(after.series).toBeUndefined();
     expect(report.datasets.series).toEqual({ added: 0, changed: 0, removed: 3 });
   });
@@ -201,11 +201,11 @@ describe('a refresh', () => {
 
 describe('an import that is appended', () => {
   test('adds later days and further series, and is refused where it contradicts', async () => {
-    const held = await content();
+    const held = await readContent();
     const problems = createProblems();
     const merged = mergeContents(
       held,
-      await content('identifier,date,CLOSE\nSPX,2024-01-03,4704.81\nSPX,2024-01-04,4688.68\nVIX,2024-01-02,13.2\n'),
+      await readContent('identifier,date,CLOSE\nSPX,2024-01-03,4704.81\nSPX,2024-01-04,4688.68\nVIX,2024-01-02,13.2\n'),
       problems,
     );
     expect([...merged!.series!].map(([name, { days }]) => `${name} ${days.length}`)).toEqual([
@@ -215,9 +215,9 @@ describe('an import that is appended', () => {
     ]);
     expect(merged!.series!.get('SPX')).toMatchObject({ currency: 'USD', name: 'S&P 500' });
     expect(
-      mergeContents(held, await content('identifier,date,CLOSE,CURRENCY\nSPX,2024-01-03,1,EUR\n'), problems),
+      mergeContents(held, await readContent('identifier,date,CLOSE,CURRENCY\nSPX,2024-01-03,1,EUR\n'), problems),
     ).toBeUndefined();
-    expect(places(problems.findings())).toEqual([
+    expect(listPlaces(problems.findings())).toEqual([
       'DUPLICATE_KEY series[SPX 2024-01-03].CLOSE',
       'DUPLICATE_KEY series[SPX]',
     ]);
@@ -231,8 +231,8 @@ describe('an import that is appended', () => {
         'series.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
       }),
     );
-    expect(mergeContents(await content(''), added, problems)).toBeUndefined();
-    expect(places(problems.findings())).toEqual(['DUPLICATE_KEY series[A]']);
+    expect(mergeContents(await readContent(''), added, problems)).toBeUndefined();
+    expect(listPlaces(problems.findings())).toEqual(['DUPLICATE_KEY series[A]']);
   });
 });
 

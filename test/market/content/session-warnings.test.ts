@@ -7,7 +7,7 @@ import { contentOf, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 
-async function warnings(rows: readonly string[], codes: readonly string[], reference = '') {
+async function createWarnings(rows: readonly string[], codes: readonly string[], reference = '') {
   const folder = await folderFor();
   await writeFiles(folder, {
     'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n`,
@@ -22,7 +22,7 @@ async function warnings(rows: readonly string[], codes: readonly string[], refer
 const ROWS = ['A,2024-01-05,10', 'A,2024-01-06,11', 'B,2024-01-06,12', 'A,2024-01-15,13'];
 
 test('a bar on a day without a session in any calendar in use is reported with the securities that have one', async () => {
-  expect(await warnings(ROWS, ['XNYS'])).toEqual([
+  expect(await createWarnings(ROWS, ['XNYS'])).toEqual([
     [
       'NOT_A_SESSION',
       'market[2024-01-06]',
@@ -37,21 +37,21 @@ test('a bar on a day without a session in any calendar in use is reported with t
 });
 
 test('a session of any of the calendars in use is one, those of the exchanges of names among them', async () => {
-  const days = async (codes: readonly string[], reference?: string) =>
-    (await warnings(ROWS, codes, reference)).map(([, path]) => path);
-  expect(await days(['XNYS', 'XLON'])).toEqual(['market[2024-01-06]']);
-  expect(await days(['XNYS'], 'identifier,EXCHANGE\nB,XLON\n')).toEqual(['market[2024-01-06]']);
-  expect(await days(['XNYS', '24/7'])).toEqual([]);
-  expect(await days([])).toEqual([]);
+  const readDays = async (codes: readonly string[], reference?: string) =>
+    (await createWarnings(ROWS, codes, reference)).map(([, path]) => path);
+  expect(await readDays(['XNYS', 'XLON'])).toEqual(['market[2024-01-06]']);
+  expect(await readDays(['XNYS'], 'identifier,EXCHANGE\nB,XLON\n')).toEqual(['market[2024-01-06]']);
+  expect(await readDays(['XNYS', '24/7'])).toEqual([]);
+  expect(await readDays([])).toEqual([]);
 });
 
 test('a day before a calendar begins is not checked by it, and many days are reported together', async () => {
-  expect(await warnings(['A,1960-01-02,10'], ['XNYS'])).toEqual([]);
+  expect(await createWarnings(['A,1960-01-02,10'], ['XNYS'])).toEqual([]);
   const saturdays = Array.from(
     { length: 30 },
     (_, week) => `A,${new Date(Date.UTC(2024, 0, 6 + 7 * week)).toISOString().slice(0, 10)},1`,
   );
-  const warned = await warnings(saturdays, ['XNYS']);
+  const warned = await createWarnings(saturdays, ['XNYS']);
   expect(warned).toHaveLength(1);
   expect(warned[0]?.[2]).toContain(
     '30 bars are of 30 days that are no session of XNYS: 2024-01-06, 2024-01-13, 2024-01-20 and more',

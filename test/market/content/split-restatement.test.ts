@@ -17,7 +17,7 @@ interface Bar {
 
 const actionRows = (rows: readonly string[]) => `identifier,type,value,ex_date\n${rows.join('\n')}\n`;
 
-async function content(bars: Readonly<Record<string, readonly Bar[]>>, actions: readonly string[] = []) {
+async function readContent(bars: Readonly<Record<string, readonly Bar[]>>, actions: readonly string[] = []) {
   const folder = await folderFor();
   const rows = Object.entries(bars).flatMap(([identifier, list]) =>
     list.map(({ date, open, close, volume }) => `${identifier},${date},${open},${close},${volume}`),
@@ -36,15 +36,15 @@ function splitSecurity(ratio: number, decimals: number, { seed = 1, price = 500 
   const chance = seeded(seed);
   const prices = DAYS.map(() => price * (0.95 + 0.1 * chance()));
   const volumes = DAYS.map(() => Math.round(1e6 * (1 + chance())));
-  const bar = (date: string, t: number, factor: number): Bar => ({
+  const createBar = (date: string, t: number, factor: number): Bar => ({
     date,
     open: (Number((prices[t]! * 1.01).toFixed(decimals)) * factor).toFixed(decimals),
     close: (Number(prices[t]!.toFixed(decimals)) * factor).toFixed(decimals),
     volume: Math.round(volumes[t]! / factor),
   });
-  const asTraded = DAYS.slice(0, -1).map((date, t) => bar(date, t, 1));
+  const asTraded = DAYS.slice(0, -1).map((date, t) => createBar(date, t, 1));
   const restated = [
-    ...DAYS.slice(0, -1).map((date, t) => bar(date, t, 1 / ratio)),
+    ...DAYS.slice(0, -1).map((date, t) => createBar(date, t, 1 / ratio)),
     {
       date: DAYS.at(-1)!,
       open: (prices.at(-1)! / ratio).toFixed(decimals),
@@ -68,8 +68,8 @@ describe('a history divided by the ratio of a split', () => {
     [0.05, 3],
   ])('of %d is taken with the new bar, within the rounding of %d decimals', async (ratio, decimals) => {
     const { asTraded, restated } = splitSecurity(ratio, decimals, { price: ratio < 1 ? 3 : 500 });
-    const held = await content({ A: asTraded, B: OTHER.slice(0, -1) }, ['A,DIVIDEND,0.82,2020-08-25']);
-    const fresh = await content({ A: restated, B: OTHER }, [`A,DIVIDEND,${0.82 / ratio},2020-08-25`]);
+    const held = await readContent({ A: asTraded, B: OTHER.slice(0, -1) }, ['A,DIVIDEND,0.82,2020-08-25']);
+    const fresh = await readContent({ A: restated, B: OTHER }, [`A,DIVIDEND,${0.82 / ratio},2020-08-25`]);
     const { content: after, report } = refreshContent(held, fresh, OPTIONS);
     expect(await contentHash(after)).toBe(await contentHash(fresh));
     expect(report).toMatchObject({
@@ -84,8 +84,8 @@ describe('a history divided by the ratio of a split', () => {
 
   test('is recognised after the day of the split was stored on the old basis', async () => {
     const { asTraded, restated } = splitSecurity(4, 2);
-    const held = await content({ A: [...asTraded, restated.at(-1)!] });
-    const fresh = await content({ A: restated });
+    const held = await readContent({ A: [...asTraded, restated.at(-1)!] });
+    const fresh = await readContent({ A: restated });
     const { content: after, report } = refreshContent(held, fresh, OPTIONS);
     expect(await contentHash(after)).toBe(await contentHash(fresh));
     expect(report.split_restatements).toEqual([{ identifier: 'A', ratio: 4, date: '2020-08-31' }]);
@@ -93,19 +93,19 @@ describe('a history divided by the ratio of a split', () => {
 
   test('is taken whole where later dates are not wanted yet', async () => {
     const { asTraded, restated } = splitSecurity(4, 2);
-    const fresh = await content({ A: restated });
-    const { content: after, report } = refreshContent(await content({ A: asTraded }), fresh, {
+    const fresh = await readContent({ A: restated });
+    const { content: after, report } = refreshContent(await readContent({ A: asTraded }), fresh, {
       ...OPTIONS,
       until: parseValidDay('2020-08-25'),
     });
-    expect(await contentHash(after)).toBe(await contentHash(await content({ A: restated.slice(0, -1) })));
+    expect(await contentHash(after)).toBe(await contentHash(await readContent({ A: restated.slice(0, -1) })));
     expect(report).toMatchObject({ dates_added: 0, split_restatements: [{ ratio: 4 }] });
   });
 
   test('is named by the date of the split among the actions of the source', async () => {
     const { asTraded, restated } = splitSecurity(4, 2);
-    const fresh = await content({ A: restated.slice(0, -1) }, ['A,SPLIT,4,2020-08-31']);
-    const { report } = refreshContent(await content({ A: asTraded }), fresh, OPTIONS);
+    const fresh = await readContent({ A: restated.slice(0, -1) }, ['A,SPLIT,4,2020-08-31']);
+    const { report } = refreshContent(await readContent({ A: asTraded }), fresh, OPTIONS);
     expect(report.split_restatements).toEqual([{ identifier: 'A', ratio: 4, date: '2020-08-31' }]);
   });
 });
@@ -141,10 +141,13 @@ test.each(OTHERS)(
     const isSplit = !what.includes('close');
     const source = isSplit ? restated : [...asTraded, { ...restated.at(-1)!, close: asTraded.at(-1)!.close }];
     const dividend = 'A,DIVIDEND,0.82,2020-08-25';
-    const held = await content({ A: asTraded, B: OTHER.slice(0, -1) }, terms.actions === undefined ? [] : [dividend]);
+    const held = await readContent(
+      { A: asTraded, B: OTHER.slice(0, -1) },
+      terms.actions === undefined ? [] : [dividend],
+    );
     const actions =
       terms.adjustment === 'none' ? ['A,DIVIDEND,0.205,2020-08-25', ...terms.actions!] : (terms.actions ?? []);
-    const fresh = await content({ A: change(source), B: OTHER }, actions);
+    const fresh = await readContent({ A: change(source), B: OTHER }, actions);
     const { content: after, report } = refreshContent(held, fresh, {
       ...OPTIONS,
       adjustment: terms.adjustment ?? 'splits',
@@ -154,7 +157,7 @@ test.each(OTHERS)(
       rejected: [{ identifier: 'A', held_back: 1 }],
       dates_added: 1,
     });
-    const wanted = await content({ A: asTraded, B: OTHER }, terms.actions === undefined ? [] : [dividend]);
+    const wanted = await readContent({ A: asTraded, B: OTHER }, terms.actions === undefined ? [] : [dividend]);
     expect(await contentHash(after)).toBe(await contentHash(wanted));
   },
 );

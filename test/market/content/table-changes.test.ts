@@ -17,13 +17,13 @@ const dividend = (identifier: string, exDate: string, value: number): CorporateA
   related: null,
   subscriptionPrice: null,
 });
-const member = (identifier: string, start: string | null, end: string | null): Membership => ({
+const createMember = (identifier: string, start: string | null, end: string | null): Membership => ({
   universe: 'U',
   identifier,
   start: start === null ? null : parseValidDay(start),
   end: end === null ? null : parseValidDay(end),
 });
-const table = (
+const createTable = (
   columns: readonly string[],
   rows: readonly (readonly [string, string | null, readonly (string | number | null)[]])[],
 ): ReferenceTable => ({
@@ -35,7 +35,7 @@ const table = (
     ]),
   ),
 });
-const EMPTY = { reference: table([], []), actions: [], universes: [] };
+const EMPTY = { reference: createTable([], []), actions: [], universes: [] };
 
 test('a dividend of another amount is one changed row, also when another of its day stayed', () => {
   const before = {
@@ -70,29 +70,32 @@ test('a dividend of another amount is one changed row, also when another of its 
 });
 
 test('an announced dividend is continued when it is paid; with another amount it is changed', () => {
-  const state = (value: number, status: 'announced' | 'paid') => ({
+  const createState = (value: number, status: 'announced' | 'paid') => ({
     ...EMPTY,
     actions: [{ ...dividend('A', '2024-01-10', value), status }],
   });
-  expect(compareTables(state(1, 'announced'), state(1, 'paid'), HELD).corporate_actions).toMatchObject({
+  expect(compareTables(createState(1, 'announced'), createState(1, 'paid'), HELD).corporate_actions).toMatchObject({
     added: 1,
     changed: 0,
     history: NONE,
     restatements: [],
   });
-  expect(compareTables(state(1, 'announced'), state(2, 'paid'), HELD).corporate_actions).toMatchObject({
+  expect(compareTables(createState(1, 'announced'), createState(2, 'paid'), HELD).corporate_actions).toMatchObject({
     added: 0,
     changed: 1,
     total: 2,
   });
   // In a comparison of two versions of the data, the value differs.
-  const literal = compareTables(state(1, 'announced'), state(1, 'paid'), { ...HELD, isLiteral: true });
+  const literal = compareTables(createState(1, 'announced'), createState(1, 'paid'), { ...HELD, isLiteral: true });
   expect(literal.corporate_actions).toMatchObject({ added: 0, changed: 1, total: 1 });
 });
 
 test('a membership that ends after the last stored day is continued; one that ends before it changes history', () => {
-  const before = { ...EMPTY, universes: [member('A', '2020-01-01', null), member('B', null, null)] };
-  const after = { ...EMPTY, universes: [member('A', '2020-01-01', '2024-02-01'), member('B', null, '2024-01-20')] };
+  const before = { ...EMPTY, universes: [createMember('A', '2020-01-01', null), createMember('B', null, null)] };
+  const after = {
+    ...EMPTY,
+    universes: [createMember('A', '2020-01-01', '2024-02-01'), createMember('B', null, '2024-01-20')],
+  };
   const { universes } = compareTables(before, after, HELD);
   expect(universes).toMatchObject({ added: 1, changed: 1, removed: 0, history: { added: 0, changed: 1, removed: 0 } });
   expect(universes.restatements).toEqual([
@@ -103,7 +106,7 @@ test('a membership that ends after the last stored day is continued; one that en
 test('reference values are reported by column, whatever their order, and rows of names without bars are no history', () => {
   const before = {
     ...EMPTY,
-    reference: table(
+    reference: createTable(
       ['NAME', 'SECTOR'],
       [
         ['A', null, ['Alpha', 'Energy']],
@@ -113,7 +116,7 @@ test('reference values are reported by column, whatever their order, and rows of
   };
   const after = {
     ...EMPTY,
-    reference: table(
+    reference: createTable(
       ['SECTOR', 'NAME'],
       [
         ['A', null, ['Health', 'Alpha']],
@@ -131,9 +134,9 @@ test('reference values are reported by column, whatever their order, and rows of
 
 test('equal tables have no changes', () => {
   const tables = {
-    reference: table(['NAME'], [['A', null, ['Alpha']]]),
+    reference: createTable(['NAME'], [['A', null, ['Alpha']]]),
     actions: [dividend('A', '2024-01-10', 1)],
-    universes: [member('A', null, null)],
+    universes: [createMember('A', null, null)],
   };
   for (const { history, ...changes } of Object.values(compareTables(structuredClone(tables), tables, HELD)))
     expect([history, changes]).toEqual([NONE, { ...NONE, restatements: [], total: 0 }]);

@@ -32,7 +32,7 @@ const COMPRESSED = {
   ].join(''),
 };
 
-async function imported(bytes: Uint8Array) {
+async function importArrow(bytes: Uint8Array) {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-arrow-'));
   const path = join(folder, 'market');
   const problems = createProblems();
@@ -48,22 +48,22 @@ async function imported(bytes: Uint8Array) {
 }
 
 test('a stream compressed by ZSTD is refused with what is read instead', async () => {
-  const { findings } = await imported(Buffer.from(COMPRESSED.ZSTD, 'base64'));
+  const { findings } = await importArrow(Buffer.from(COMPRESSED.ZSTD, 'base64'));
   expect(findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: 'market' }]);
   expect(findings[0]!.message).toMatch(/compressed by ZSTD.*Uncompressed.*Parquet/);
 });
 
 test('a stream compressed by LZ4 is read, and a damaged one is reported', async () => {
   const bytes = Buffer.from(COMPRESSED.LZ4, 'base64');
-  expect(await imported(bytes)).toEqual({ closes: Array.from({ length: 10 }, () => 7.5), findings: [] });
+  expect(await importArrow(bytes)).toEqual({ closes: Array.from({ length: 10 }, () => 7.5), findings: [] });
   const damaged = Buffer.from(bytes);
   damaged[bytes.indexOf(Buffer.from([0x04, 0x22, 0x4d, 0x18]))] = 0;
-  expect((await imported(damaged)).findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: 'market' }]);
+  expect((await importArrow(damaged)).findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: 'market' }]);
 });
 
 test('a stream that is not compressed is read', async () => {
   const table = tableFromArrays({ identifier: ['A'], date: ['2024-01-02'], CLOSE: Float64Array.of(1.5) });
-  expect(await imported(tableToIPC(table, 'stream'))).toEqual({ closes: [1.5], findings: [] });
+  expect(await importArrow(tableToIPC(table, 'stream'))).toEqual({ closes: [1.5], findings: [] });
 });
 
 /** Returns a frame of blocks of at most 64 KiB. */

@@ -151,13 +151,13 @@ test('a decimal of more digits than the reader takes is refused, one of 38 is re
 });
 
 test('a repeated key says where the earlier row is, and whether its values are the same', async () => {
-  const bar = (close: number) =>
+  const formatBar = (close: number) =>
     `SELECT 'A' AS identifier, DATE '2015-01-02' AS date, ${close}.0 AS CLOSE, NULL::DOUBLE AS VOLUME`;
   const other = "SELECT 'B' AS identifier, DATE '2015-01-02' AS date, 1.0 AS CLOSE, NULL::DOUBLE AS VOLUME";
   const files = {
-    'market/a.parquet': `${other} UNION ALL ${bar(5)}`,
-    'market/b.parquet': bar(5),
-    'market/c.parquet': bar(6),
+    'market/a.parquet': `${other} UNION ALL ${formatBar(5)}`,
+    'market/b.parquet': formatBar(5),
+    'market/c.parquet': formatBar(6),
   };
   expect(await findingsOf(files)).toEqual([
     [

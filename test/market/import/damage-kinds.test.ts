@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { hashOf, places, writeFiles } from '../store-folder.js';
-import { folderFor, changed } from './damage/damage.js';
+import { hashOf, listPlaces, writeFiles } from '../store-folder.js';
+import { folderFor, changeBytes } from './damage/damage.js';
 import { copyBytes, footerStart, codecOf, COUNT, MORE, PARQUET } from './damage/parquet.js';
 import { CSV, GZIP, JSON_LINES } from './damage/text.js';
 import { SQLITE, DUCKDB } from './damage/databases.js';
@@ -22,7 +22,7 @@ const KINDS = {
 describe.each(Object.entries(KINDS))('%s with', (_format, damages) => {
   test.each(damages)('%s is reported with its location, and no store is created', async (_kind, expected, read) => {
     const { isRead, findings } = await read();
-    expect(places(findings.filter(({ severity }) => severity === 'error'))).toEqual(expected);
+    expect(listPlaces(findings.filter(({ severity }) => severity === 'error'))).toEqual(expected);
     expect(isRead).toBe(false);
     // A readable sentence: no call stack, no class names, no bytes of the file.
     for (const { message } of findings) expect(message).toMatch(/^\P{Cc}{10,400}$/u);
@@ -32,10 +32,13 @@ describe.each(Object.entries(KINDS))('%s with', (_format, damages) => {
 test.each([
   ['a column', (bytes: Buffer) => bytes.indexOf(COUNT, codecOf(bytes, 'CLOSE'))],
   ['the file', (bytes: Buffer) => bytes.indexOf(COUNT, footerStart(bytes))],
-])('a count of %s that nothing is read by changes nothing that is read', async (_what, at) => {
+])('an unused count of %s does not change the data', async (_what, at) => {
   const folder = await folderFor();
   const bytes = await copyBytes();
-  await writeFiles(folder, { 'sound/market.parquet': bytes, 'other/market.parquet': changed(bytes, at(bytes), MORE) });
+  await writeFiles(folder, {
+    'sound/market.parquet': bytes,
+    'other/market.parquet': changeBytes(bytes, at(bytes), MORE),
+  });
   expect(await hashOf(join(folder, 'other'))).toBe(await hashOf(join(folder, 'sound')));
 });
 

@@ -65,7 +65,7 @@ function* damages(bytes: Buffer): Generator<readonly [string, Buffer]> {
   }
 }
 
-describe('damage of any kind to a file never ends in anything but findings or a sound market', () => {
+describe('damage to a file always results in findings or a sound market', () => {
   test.each(['market.parquet', 'market.csv', 'market.csv.gz', 'market.jsonl'])('%s', async (name) => {
     const csv = `identifier,date,CLOSE\n${Array.from(
       { length: 50 },

@@ -5,23 +5,23 @@ import { createProblems } from '#market/tables/problems.js';
 import { readImport, type ImportSource } from '#market/import/read-import.js';
 import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
-import { places } from '../store-folder.js';
+import { listPlaces } from '../store-folder.js';
 
-async function imported(source: ImportSource) {
+async function importSource(source: ImportSource) {
   const problems = createProblems();
   const read = await readImport(source, problems);
-  return { read, findings: problems.findings(), places: places(problems.findings()) };
+  return { read, findings: problems.findings(), places: listPlaces(problems.findings()) };
 }
 
-const workbook = (rows: Sheet['rows'], name = 'market') =>
-  imported({ kind: 'xlsx', bytes: writeWorkbook([{ name, rows }]) });
-const csv = (files: Record<string, string>) =>
-  imported({ kind: 'csv', bytes: writeZip(Object.entries(files).map(([name, text]) => ({ name, text }))) });
+const findWorkbook = (rows: Sheet['rows'], name = 'market') =>
+  importSource({ kind: 'xlsx', bytes: writeWorkbook([{ name, rows }]) });
+const findCsv = (files: Record<string, string>) =>
+  importSource({ kind: 'csv', bytes: writeZip(Object.entries(files).map(([name, text]) => ({ name, text }))) });
 const HEADER = ['identifier', 'date', 'CLOSE'];
 
 describe('the template', () => {
   test.each(['xlsx', 'csv'] as const)('imports as it is: %s', async (format) => {
-    const { read, findings } = await imported({ kind: format, bytes: importTemplate(format) });
+    const { read, findings } = await importSource({ kind: format, bytes: importTemplate(format) });
     expect(findings).toEqual([]);
     expect(read?.rows).toEqual({ market: 1, reference: 1, corporate_actions: 1, universes: 1, series: 1 });
     expect(read?.content.identifiers).toEqual(['EXMPL']);
@@ -29,7 +29,7 @@ describe('the template', () => {
 
   test('holds the same data in both formats', async () => {
     const [xlsx, zip] = await Promise.all(
-      (['xlsx', 'csv'] as const).map((format) => imported({ kind: format, bytes: importTemplate(format) })),
+      (['xlsx', 'csv'] as const).map((format) => importSource({ kind: format, bytes: importTemplate(format) })),
     );
     expect(zip!.read?.content).toEqual(xlsx!.read?.content);
   });
@@ -43,7 +43,7 @@ describe('a workbook', () => {
         '<row r="3"><c r="A3" t="s"><v>2</v></c><c r="B3" t="d"><v>2024-01-03</v></c><c r="C3"><v>7</v></c></row>',
       { texts: ['identifier', 'date', 'PLAIN'] },
     );
-    const { read, findings } = await imported({ kind: 'xlsx', bytes });
+    const { read, findings } = await importSource({ kind: 'xlsx', bytes });
     expect(findings).toEqual([]);
     expect(read?.content.identifiers).toEqual(['A & B', 'PLAIN']);
     expect([...read!.content.fields.get('CLOSE')!]).toEqual([150, Number.NaN, Number.NaN, 7]);
@@ -60,7 +60,7 @@ describe('a workbook', () => {
     ['no identifier', [null, '2024-01-02', 1], 'BAD_IDENTIFIER market[row 1].identifier'],
     ['a value beyond the header', ['A', '2024-01-02', 1, 5], 'UNREADABLE_FILE market[row 1]'],
   ])('with %s is reported', async (_what, row, place) => {
-    expect((await workbook([HEADER, row])).places).toEqual([place]);
+    expect((await findWorkbook([HEADER, row])).places).toEqual([place]);
   });
 
   test('keeps text that looks like a formula as text', async () => {
@@ -74,7 +74,7 @@ describe('a workbook', () => {
         ],
       },
     ]);
-    const { read } = await imported({ kind: 'xlsx', bytes });
+    const { read } = await importSource({ kind: 'xlsx', bytes });
     expect(read?.content.reference.rows.get('A')?.[0]?.values).toEqual(['=HYPERLINK("x")']);
   });
 
@@ -83,7 +83,7 @@ describe('a workbook', () => {
       '<row r="1"><c r="A1" t="inlineStr"><is><t>identifier</t></is></c><c r="B1" t="inlineStr"><is><t>date</t></is></c><c r="C1" t="inlineStr"><is><t>CLOSE</t></is></c></row><row r="2"><c r="A2" t="inlineStr"><is><t>A</t></is></c><c r="B2" t="inlineStr"><is><t>2024-01-02</t></is></c><c r="C2"><f>1+1</f><v>2</v></c></row><row r="4"><c r="A4" t="inlineStr"><is><t>A</t></is></c><c r="B4" t="inlineStr"><is><t>soon</t></is></c><c r="C4"><v>2</v></c></row>',
     );
     const places = ['WRONG_TYPE market[row 1].CLOSE', 'BAD_DATE market[row 2].date'];
-    expect((await imported({ kind: 'xlsx', bytes })).places).toEqual(places);
+    expect((await importSource({ kind: 'xlsx', bytes })).places).toEqual(places);
   });
 
   test.each([
@@ -94,12 +94,12 @@ describe('a workbook', () => {
     ['an unknown entity', '<row r="1"><c r="A1" t="str"><v>&bomb;</v></c></row>'],
     ['a tag that does not end', '<row r="1"><c r="A1"'],
   ])('with %s is one finding', async (_what, rows) => {
-    const { findings } = await imported({ kind: 'xlsx', bytes: sheetOf(rows, { isOpen: rows.endsWith('"A1"') }) });
+    const { findings } = await importSource({ kind: 'xlsx', bytes: sheetOf(rows, { isOpen: rows.endsWith('"A1"') }) });
     expect(findings.map(({ code }) => code)).toEqual(['UNREADABLE_FILE']);
   });
 
   test('with another sheet, or without a market, is reported', async () => {
-    expect((await workbook([HEADER, ['A', '2024-01-02', 1]], 'prices')).places).toEqual([
+    expect((await findWorkbook([HEADER, ['A', '2024-01-02', 1]], 'prices')).places).toEqual([
       'EMPTY_DATASET market',
       'UNKNOWN_FIELD prices',
     ]);
@@ -111,21 +111,21 @@ describe('a workbook', () => {
     ['half a workbook', importTemplate('xlsx').subarray(0, 900)],
     ['nothing', new Uint8Array(0)],
   ])('that is %s is one finding', async (_what, bytes) => {
-    expect((await imported({ kind: 'xlsx', bytes })).places).toEqual(['UNREADABLE_FILE ']);
+    expect((await importSource({ kind: 'xlsx', bytes })).places).toEqual(['UNREADABLE_FILE ']);
   });
 });
 
 test('a table whose index has another number of rows than its data is refused with both; without labels it is not', async () => {
-  const bars = (index: number[]) => ({ market: { index, columns: HEADER, data: [['A', '2024-01-02', 1]] } });
-  const { findings } = await imported({ kind: 'tables', tables: bars([0, 1]) });
-  expect(places(findings)).toEqual(['UNREADABLE_FILE market']);
+  const createBars = (index: number[]) => ({ market: { index, columns: HEADER, data: [['A', '2024-01-02', 1]] } });
+  const { findings } = await importSource({ kind: 'tables', tables: createBars([0, 1]) });
+  expect(listPlaces(findings)).toEqual(['UNREADABLE_FILE market']);
   expect(findings[0]!.message).toMatch(/\b2 rows\b.*\b1 row\b/);
-  expect((await imported({ kind: 'tables', tables: bars([]) })).findings).toEqual([]);
+  expect((await importSource({ kind: 'tables', tables: createBars([]) })).findings).toEqual([]);
 });
 
 describe('a zip of CSV files', () => {
   test('reports problems at file, row and column', async () => {
-    const { places: reported } = await csv({
+    const { places: reported } = await findCsv({
       'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\nA,2024-01-03,"1,5"\n',
       'reference.csv': 'identifier,NAME\n,x\n',
     });
@@ -134,13 +134,13 @@ describe('a zip of CSV files', () => {
 
   test('with a file of another name is reported, wherever the name leads', async () => {
     const market = 'identifier,date,CLOSE\nA,2024-01-02,1\n';
-    expect((await csv({ 'market.csv': market, 'prices.csv': 'x\n' })).places).toEqual(['UNKNOWN_FIELD prices.csv']);
-    expect((await csv({ 'market.csv': market, '../../etc/passwd': 'x' })).places).toEqual(['UNREADABLE_FILE ']);
+    expect((await findCsv({ 'market.csv': market, 'prices.csv': 'x\n' })).places).toEqual(['UNKNOWN_FIELD prices.csv']);
+    expect((await findCsv({ 'market.csv': market, '../../etc/passwd': 'x' })).places).toEqual(['UNREADABLE_FILE ']);
   });
 
-  test('may hold what a system adds to archives, and names in capitals', async () => {
+  test('may contain system files, and names in capitals', async () => {
     const market = 'identifier,date,CLOSE\nA,2024-01-02,1\n';
-    const { read, findings } = await csv({
+    const { read, findings } = await findCsv({
       'data/Market.CSV': market,
       '__MACOSX/data/._Market.CSV': 'x',
       'data/.DS_Store': 'x',
@@ -150,11 +150,11 @@ describe('a zip of CSV files', () => {
   });
 
   test('that is a workbook, or a workbook that is a zip of CSV files, says which format reads it', async () => {
-    const asCsv = await imported({ kind: 'csv', bytes: importTemplate('xlsx') });
+    const asCsv = await importSource({ kind: 'csv', bytes: importTemplate('xlsx') });
     expect(asCsv.findings).toMatchObject([
       { code: 'UNREADABLE_FILE', message: 'The file is an Office document; a workbook is read with the format xlsx.' },
     ]);
-    const asWorkbook = await imported({ kind: 'xlsx', bytes: importTemplate('csv') });
+    const asWorkbook = await importSource({ kind: 'xlsx', bytes: importTemplate('csv') });
     expect(asWorkbook.findings).toMatchObject([
       {
         code: 'UNREADABLE_FILE',
@@ -163,17 +163,17 @@ describe('a zip of CSV files', () => {
     ]);
   });
 
-  test('that inflates beyond all measure is one finding, read no further', async () => {
+  test('that inflates beyond the limit is one finding, and is not read further', async () => {
     const bomb = writeZip([{ name: 'market.csv', text: `identifier,date,CLOSE\n${'0'.repeat(30_000_000)}` }]);
     expect(bomb.length).toBeLessThan(100_000);
-    const { findings } = await imported({ kind: 'csv', bytes: bomb });
+    const { findings } = await importSource({ kind: 'csv', bytes: bomb });
     expect(findings).toMatchObject([{ code: 'UNREADABLE_FILE' }]);
     expect(findings[0]?.message).toMatch(
       /^The member market\.csv decompresses from \d{5} to 30000022 bytes; at most 100 times its size is read\.$/,
     );
   });
 
-  test('that lies about its size is one finding', async () => {
+  test('with a wrong size is one finding', async () => {
     const zip = Buffer.from(writeZip([{ name: 'market.csv', text: 'identifier,date,CLOSE\nA,2024-01-02,1\n' }]));
     const more = deflateRawSync(Buffer.alloc(5_000_000, 0x41));
     // The entry of a larger content: the sizes in both headers still state the small one.
@@ -184,18 +184,20 @@ describe('a zip of CSV files', () => {
     directory.writeUInt32LE(more.length, 20);
     directory.writeUInt32LE(head.length + more.length, directory.length - 6);
     expect(
-      (await imported({ kind: 'csv', bytes: Buffer.concat([head, more, directory]) })).findings.map(({ code }) => code),
+      (await importSource({ kind: 'csv', bytes: Buffer.concat([head, more, directory]) })).findings.map(
+        ({ code }) => code,
+      ),
     ).toContain('UNREADABLE_FILE');
   });
 
   test('is one file, too: the market', async () => {
     const bytes = Buffer.from('identifier,date,CLOSE\nA,2024-01-02,5\n');
-    expect((await imported({ kind: 'csv', bytes })).read?.rows.market).toBe(1);
+    expect((await importSource({ kind: 'csv', bytes })).read?.rows.market).toBe(1);
   });
 
   test('with texts in every row of a column says that a mapping leaves the column out, and how', async () => {
     const rows = Array.from({ length: 40 }, (_, i) => `A${i},2024-01-02,5,note`);
-    const { findings } = await csv({ 'market.csv': `identifier,date,CLOSE,NOTE\n${rows.join('\n')}\n` });
+    const { findings } = await findCsv({ 'market.csv': `identifier,date,CLOSE,NOTE\n${rows.join('\n')}\n` });
     expect(findings.map(({ code, path, count }) => [code, path, count])).toEqual([
       ['REQUIRED', 'mapping', undefined],
       ['NOT_A_NUMBER', expect.stringMatching(/^market.*NOTE/), 40],
@@ -206,7 +208,7 @@ describe('a zip of CSV files', () => {
   test('with too many members is one finding', async () => {
     const zip = Buffer.from(writeZip([{ name: 'market.csv', text: 'x' }]));
     for (const count of [zip.length - 14, zip.length - 12]) zip.writeUInt16LE(5001, count);
-    expect((await imported({ kind: 'csv', bytes: zip })).findings).toMatchObject([
+    expect((await importSource({ kind: 'csv', bytes: zip })).findings).toMatchObject([
       { code: 'UNREADABLE_FILE', path: '', message: 'The archive has 5001 members; at most 5000 are read.' },
     ]);
   });

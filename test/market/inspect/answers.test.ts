@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-async function inspected(given: Record<string, string>, answers: Answers = {}) {
+async function inspectFiles(given: Record<string, string>, answers: Answers = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);
   const request = { tables: {}, mapping: Mapping.parse({}) };
@@ -80,21 +80,24 @@ const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answ
   ['adjustment', { 'x.csv': LONG.replace('Close', 'Adj Close') }, { adjustment: 'splits' }, [10, 11]],
 ];
 
-test.each(QUESTIONS)('an answer about %s is not asked for again: %j by %j', async (field, files, answers, closes) => {
-  const response = await inspected(files);
-  expect(response.confidence).toBe('unsure');
-  expect(response.unsure.filter(({ required }) => required).map((question) => question.field)).toContain(field);
-  const reply = await inspected(files, { adjustment: 'none', ...answers });
-  expect([reply.unsure, reply.findings]).toEqual([[], []]);
-  expect(reply.confidence).not.toBe('unsure');
-  const close = reply.preview.columns.indexOf('CLOSE');
-  expect(reply.preview.data.filter(([name]) => name === 'A').map((row) => row[close])).toEqual(closes);
-});
+test.each(QUESTIONS)(
+  'an answered question about %s is not repeated: %j by %j',
+  async (field, files, answers, closes) => {
+    const response = await inspectFiles(files);
+    expect(response.confidence).toBe('unsure');
+    expect(response.unsure.filter(({ required }) => required).map((question) => question.field)).toContain(field);
+    const reply = await inspectFiles(files, { adjustment: 'none', ...answers });
+    expect([reply.unsure, reply.findings]).toEqual([[], []]);
+    expect(reply.confidence).not.toBe('unsure');
+    const close = reply.preview.columns.indexOf('CLOSE');
+    expect(reply.preview.data.filter(([name]) => name === 'A').map((row) => row[close])).toEqual(closes);
+  },
+);
 
 test('a text column that distinguishes the rows of one day is proposed as the identifier, with a question', async () => {
-  const bars = (name: string) => `2024-01-02,Auto,${name},10\n2024-01-03,Auto,${name},11\n`;
-  const { rows_read, unsure, preview } = await inspected({
-    'x.csv': `Date,Branche,Wertpapier,Close\n${bars('BMW')}${bars('VOW')}`,
+  const formatBars = (name: string) => `2024-01-02,Auto,${name},10\n2024-01-03,Auto,${name},11\n`;
+  const { rows_read, unsure, preview } = await inspectFiles({
+    'x.csv': `Date,Branche,Wertpapier,Close\n${formatBars('BMW')}${formatBars('VOW')}`,
   });
   expect(rows_read).toBe(4);
   expect(unsure.filter(({ required }) => required).map(({ field, taken }) => [field, taken])).toEqual([
@@ -105,19 +108,19 @@ test('a text column that distinguishes the rows of one day is proposed as the id
 
 test('a single file that is called as an instrument is that one, and one that is not is asked about', async () => {
   const table = 'Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,10,10,10,10,10,5\n2024-01-03,11,11,11,11,11,6\n';
-  const named = async (file: string) => {
-    const { confidence, mapping, preview } = await inspected({ [file]: table });
+  const readPreview = async (file: string) => {
+    const { confidence, mapping, preview } = await inspectFiles({ [file]: table });
     return [confidence === 'unsure', mapping.identifier_from, preview.data[0]![0]];
   };
-  expect(await named('BRK-B.csv')).toEqual([false, 'file:{identifier}.csv', 'BRK-B']);
-  expect(await named('download.csv')).toEqual([true, 'file:{identifier}.csv', 'download']);
-  expect(await named('PRICES.csv')).toEqual([true, 'file:{identifier}.csv', 'PRICES']);
+  expect(await readPreview('BRK-B.csv')).toEqual([false, 'file:{identifier}.csv', 'BRK-B']);
+  expect(await readPreview('download.csv')).toEqual([true, 'file:{identifier}.csv', 'download']);
+  expect(await readPreview('PRICES.csv')).toEqual([true, 'file:{identifier}.csv', 'PRICES']);
 });
 
 test('the value next to a label above the header names a file, quoted or not, in any case', async () => {
   const file = (line: string, close: number) => `${line}\nStart;2024-01-02\nDate;Close\n2024-01-02;${close}\n`;
   const answers = { identifier_from: 'heading:Security', skip_rows: 2 };
-  const { findings, preview } = await inspected(
+  const { findings, preview } = await inspectFiles(
     { 'a.csv': file('SECURITY:;"AAPL US"', 10), 'b.csv': file('security;;MSFT US', 20) },
     answers,
   );
@@ -126,16 +129,16 @@ test('the value next to a label above the header names a file, quoted or not, in
     ['AAPL US', '2024-01-02', 10],
     ['MSFT US', '2024-01-02', 20],
   ]);
-  const without = await inspected({ 'a.csv': file('Name;AAPL', 10) }, answers);
+  const without = await inspectFiles({ 'a.csv': file('Name;AAPL', 10) }, answers);
   expect(without.findings.map(({ code, path }) => [code, path])).toContainEqual(['BAD_IDENTIFIER', 'market/a.csv']);
 });
 
-test('the price basis says what was taken, why, and what else it could be', async () => {
-  const { basis, unsure } = await inspected({ 'x.csv': LONG });
+test('the price basis states the choice, the reason and the alternatives', async () => {
+  const { basis, unsure } = await inspectFiles({ 'x.csv': LONG });
   expect(basis).toMatchObject({ adjustment: 'none', reason: expect.stringContaining('Nothing says') as string });
   expect(basis.others.map(({ adjustment }) => adjustment)).toEqual(['splits', 'total']);
   expect(unsure).toMatchObject([{ field: 'adjustment', taken: 'none', others: ['splits', 'total'], required: false }]);
-  const yahoo = await inspected({
+  const yahoo = await inspectFiles({
     'A.csv': 'Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,1,1,1,1,1,5\n',
     'B.csv': 'Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,1,1,1,1,1,5\n',
   });
@@ -148,10 +151,10 @@ test('the price basis says what was taken, why, and what else it could be', asyn
     ['close_split_adjusted.csv', 'splits'],
     ['stock_prices.csv', 'none'],
   ] as const) {
-    const named = await inspected({ [name]: WIDE['volume.csv'] });
+    const named = await inspectFiles({ [name]: WIDE['volume.csv'] });
     expect([named.basis.adjustment, named.mapping.field, named.confidence]).toEqual([adjustment, 'CLOSE', 'likely']);
   }
-  const output = await inspected({ 'x.csv': LONG }, { adjustment: 'total' });
+  const output = await inspectFiles({ 'x.csv': LONG }, { adjustment: 'total' });
   expect([output.basis.adjustment, output.basis.reason, output.unsure]).toEqual(['total', 'It is given.', []]);
 });
 
@@ -161,7 +164,7 @@ test('zeros and repeated rows are read without an answer, and counted', async ()
     unsure,
     confidence,
     rows_read: read,
-  } = await inspected({ 'x.csv': `Date,Ticker,Close\n${rows.join('\n')}\n` });
+  } = await inspectFiles({ 'x.csv': `Date,Ticker,Close\n${rows.join('\n')}\n` });
   expect(unsure.filter(({ field }) => field !== 'adjustment')).toMatchObject([
     {
       field: 'zero_prices',
@@ -181,7 +184,7 @@ test('zeros and repeated rows are read without an answer, and counted', async ()
 test('rows of one date that differ are asked about with their values and number, for each security', async () => {
   const rows = ['A,10,1', 'A,12,1', 'A,13,1', 'B,20,2', 'B,20,3', 'C,30,4', 'C,30,4'];
   const later = ['2024-01-03,A,11,1', '2024-01-03,A,11.5,1'];
-  const { unsure } = await inspected({
+  const { unsure } = await inspectFiles({
     'x.csv': `Date,Ticker,Close,Volume\n${[...rows.map((row) => `2024-01-02,${row}`), ...later].join('\n')}\n`,
   });
   const question = unsure.find(({ field }) => field === 'on_duplicate')!;
@@ -197,28 +200,28 @@ test('rows of one date that differ are asked about with their values and number,
 
 test('a file that has a header alone is refused by its name among others', async () => {
   const bars = 'Date,Close\n2024-01-02,10\n';
-  const { findings } = await inspected({ 'A.csv': bars, 'B.csv': 'Date,Close\n', 'C.csv': bars });
+  const { findings } = await inspectFiles({ 'A.csv': bars, 'B.csv': 'Date,Close\n', 'C.csv': bars });
   expect(findings).toMatchObject([{ severity: 'error', code: 'EMPTY_DATASET', file: 'B.csv' }]);
 });
 
 test('German headings, and days after the identifiers, are recognised', async () => {
   const german = 'Datum;Eröffnung;Hoch;Tief;Schluss;Volumen\n02.01.2024;10,5;11;10;10,7;100\n';
-  const { mapping } = await inspected({ 'A.csv': german, 'B.csv': german });
+  const { mapping } = await inspectFiles({ 'A.csv': german, 'B.csv': german });
   expect(mapping).toMatchObject({
     columns: { date: 'Datum', OPEN: 'Eröffnung', HIGH: 'Hoch', LOW: 'Tief', CLOSE: 'Schluss', VOLUME: 'Volumen' },
     decimal: ',',
   });
   const pieces = 'Datum;Erster;Hoch;Tief;Schlusskurs;Stuecke;Volumen\n02.01.2024;10,5;11;10;10,7;100;1.070\n';
-  expect((await inspected({ 'A.csv': pieces, 'B.csv': pieces })).mapping).toMatchObject({
+  expect((await inspectFiles({ 'A.csv': pieces, 'B.csv': pieces })).mapping).toMatchObject({
     columns: { OPEN: 'Erster', CLOSE: 'Schlusskurs', VOLUME: 'Stuecke' }, // Volumen is money here.
   });
-  const long = await inspected({ 'BASF.csv': 'Datum;Kurs\n02.01.2024;45,10\n03.01.2024;45,25\n' });
+  const long = await inspectFiles({ 'BASF.csv': 'Datum;Kurs\n02.01.2024;45,10\n03.01.2024;45,25\n' });
   expect(long.mapping).toMatchObject({ layout: 'long', columns: { date: 'Datum', CLOSE: 'Kurs' }, decimal: ',' });
   expect(long.preview.data).toEqual([
     ['BASF', '2024-01-02', 45.1],
     ['BASF', '2024-01-03', 45.25],
   ]);
-  const wide = await inspected({ 'x.csv': 'A,B,__index_level_0__\n10,20,2024-01-02\n11,21,2024-01-03\n' });
+  const wide = await inspectFiles({ 'x.csv': 'A,B,__index_level_0__\n10,20,2024-01-02\n11,21,2024-01-03\n' });
   expect(wide.mapping).toMatchObject({ layout: 'wide', columns: { date: '__index_level_0__' } });
   expect(wide.preview.data.slice(0, 2)).toEqual([
     ['A', '2024-01-02', 10],
@@ -227,11 +230,11 @@ test('German headings, and days after the identifiers, are recognised', async ()
 });
 
 test('a truncated Parquet file and contradicting rows are reported by name and location', async () => {
-  const torn = await inspected({ 'A.parquet': 'PAR1 and no end', 'B.parquet': 'PAR1 and no end' });
+  const torn = await inspectFiles({ 'A.parquet': 'PAR1 and no end', 'B.parquet': 'PAR1 and no end' });
   expect(torn.findings.map(({ code, file }) => [code, file])).toEqual([
     ['UNREADABLE_FILE', 'A.parquet'],
     ['UNREADABLE_FILE', 'B.parquet'],
   ]);
-  const { unsure } = await inspected({ 'x.csv': TWICE });
+  const { unsure } = await inspectFiles({ 'x.csv': TWICE });
   expect(unsure.find(({ field }) => field === 'on_duplicate')!.question).toMatch(/x\.csv .*\[row 2\]: /);
 });

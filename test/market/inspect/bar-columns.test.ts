@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-async function inspected(name: string, text: string) {
+async function inspectFiles(name: string, text: string) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, { [name]: text });
   const request = { tables: {}, mapping: Mapping.parse({}) };
@@ -29,7 +29,7 @@ test.each([
   ['Fecha;Apertura;Máximo;Mínimo;Cierre;Volumen', 'Spanish'],
   ['Datum;Eröffn.;Hoch;Tief;Zuletzt;Vol.', 'German'],
 ])('%s are the fields of one name, not names', async (header) => {
-  const { preview, mapping } = await inspected('SAN.csv', `${header}\n16/01/2024;3,5;3,7;3,4;3,6;1.000\n`);
+  const { preview, mapping } = await inspectFiles('SAN.csv', `${header}\n16/01/2024;3,5;3,7;3,4;3,6;1.000\n`);
   expect(mapping.layout).toBe('long');
   expect(preview.columns.slice(2).toSorted()).toEqual(['CLOSE', 'HIGH', 'LOW', 'OPEN', 'VOLUME']);
   expect(preview.data[0]![preview.columns.indexOf('LOW')]).toBe(3.4);
@@ -37,20 +37,20 @@ test.each([
 });
 
 test('a table of bars whose closes are called by no known word is asked, not read as one column a name', async () => {
-  const { confidence, unsure, rows_read } = await inspected(
+  const { confidence, unsure, rows_read } = await inspectFiles(
     'NOKIA.csv',
     'Date,Avaus,Ylin,Alin,Päätös,Volume\n2024-01-16,3.5,3.7,3.4,3.6,1000\n',
   );
   expect([confidence, rows_read, unsure.map(({ field }) => field)]).toEqual(['unsure', 0, ['columns']]);
 });
 
-test('companies that trade as OPEN and LOW are names', async () => {
-  const { mapping, preview } = await inspected('close.csv', 'Date,LOW,OPEN,AAPL\n2024-01-02,10,20,30\n');
+test('companies that trade as OPEN and LOW are securities', async () => {
+  const { mapping, preview } = await inspectFiles('close.csv', 'Date,LOW,OPEN,AAPL\n2024-01-02,10,20,30\n');
   expect([mapping.layout, preview.data.map(([name]) => name)]).toEqual(['wide', ['AAPL', 'LOW', 'OPEN']]);
 });
 
-test('a change in percent is no name, nor is what Investing.com writes behind one', async () => {
-  const { preview, unsure } = await inspected(
+test('a change in percent is no security, nor is what Investing.com writes behind one', async () => {
+  const { preview, unsure } = await inspectFiles(
     'AAPL Historical Data.csv',
     '"Date","Price","Open","High","Low","Vol.","Change %"\n"01/16/2024","183.63","182.16","184.26","180.93","65.08M","-1.23%"\n',
   );
@@ -72,8 +72,8 @@ test.each([
     [118.5, 119.5, 118.1, 119.2, 1_234_567],
   ],
 ])('%s above the header is passed over', async (_what, name, text, bar) => {
-  const { preview, unsure } = await inspected(name, text);
-  const value = (field: string) => preview.data[0]![preview.columns.indexOf(field)];
-  expect(['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'].map(value)).toEqual(bar);
+  const { preview, unsure } = await inspectFiles(name, text);
+  const findValue = (field: string) => preview.data[0]![preview.columns.indexOf(field)];
+  expect(['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'].map(findValue)).toEqual(bar);
   expect(unsure.filter(({ required }) => required)).toEqual([]);
 });

@@ -74,7 +74,7 @@ test('two header rows of pandas are recognised, whichever level is first', async
   }
 });
 
-test('a file of Parquet is looked at as it is sent', async () => {
+test('a Parquet file is inspected as it is sent', async () => {
   const bytes = parquetWriteBuffer({
     columnData: [
       { name: 'Ticker', data: ['A', 'A'], type: 'STRING' },

@@ -11,7 +11,7 @@ import { inspect } from '#market/inspect/inspect.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { readSource } from '#market/sources/read-source.js';
 import { createLocations } from '#market/sources/locations.js';
-import { places, writeFiles } from '../store-folder.js';
+import { listPlaces, writeFiles } from '../store-folder.js';
 
 let root: string;
 let folders = 0;
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-async function inspected(files: Record<string, string>) {
+async function inspectFiles(files: Record<string, string>) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, files);
   const problems = createProblems();
@@ -30,7 +30,7 @@ async function inspected(files: Record<string, string>) {
     createLocations([folder]),
     problems,
   );
-  expect(places(problems.findings())).toEqual([]);
+  expect(listPlaces(problems.findings())).toEqual([]);
   return inspect({ kind: 'files', files: listed });
 }
 
@@ -169,7 +169,7 @@ const VENDORS: readonly (readonly [vendor: string, files: Record<string, string>
 ];
 
 test("a vendor's dividend column next to adjusted closes is reported as unused", async () => {
-  const { mapping, findings, unsure } = await inspected(VENDORS.find(([vendor]) => vendor === 'Tiingo')![1]);
+  const { mapping, findings, unsure } = await inspectFiles(VENDORS.find(([vendor]) => vendor === 'Tiingo')![1]);
   expect(mapping.adjusted_close).toBe('adjClose');
   const said = expect.stringMatching(/divCash.*adjClose.*corporate_actions/) as string;
   expect(findings).toEqual([expect.objectContaining({ severity: 'warning', path: 'market.divCash', message: said })]);
@@ -180,7 +180,7 @@ test("a vendor's dividend column next to adjusted closes is reported as unused",
 
 describe('files are recognised, and read as proposed without a finding', () => {
   test.each(VENDORS)('%s', async (vendor, files, mapping) => {
-    const { recognised_as, mapping: proposed, findings, preview } = await inspected(files);
+    const { recognised_as, mapping: proposed, findings, preview } = await inspectFiles(files);
     expect(findings.filter(({ code }) => code !== 'COLUMN_IGNORED')).toEqual([]);
     expect(recognised_as).toBe(vendor);
     expect(proposed).toMatchObject(mapping);
@@ -234,7 +234,7 @@ describe('exports to Excel', () => {
 
 describe('facts that the data does not state are asked', () => {
   test('days that may be of two formats', async () => {
-    const { unsure, confidence } = await inspected({
+    const { unsure, confidence } = await inspectFiles({
       'x.csv': 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n',
     });
     expect(confidence).toBe('unsure');
@@ -249,7 +249,7 @@ describe('facts that the data does not state are asked', () => {
   });
 
   test('a name that is nearly a known one', async () => {
-    const { unsure, mapping } = await inspected({ 'x.csv': 'Date,Ticker,Clsoe\n2024-01-02,A,10\n' });
+    const { unsure, mapping } = await inspectFiles({ 'x.csv': 'Date,Ticker,Clsoe\n2024-01-02,A,10\n' });
     expect(mapping.columns['CLOSE']).toBe('Clsoe');
     expect(unsure).toContainEqual({
       field: 'columns',
@@ -261,26 +261,26 @@ describe('facts that the data does not state are asked', () => {
   });
 
   test('rows of one name and date that differ; those that are the same are accepted without a question', async () => {
-    const rows = (second: string) => ({
+    const createRows = (second: string) => ({
       'x.csv': `Date,Ticker,Close,Adj Close\n2024-01-02,A,10,10\n2024-01-02,A,${second}\n`,
     });
-    expect((await inspected(rows('10,10'))).mapping.on_duplicate).toBe('identical');
-    const differing = await inspected(rows('12,12'));
+    expect((await inspectFiles(createRows('10,10'))).mapping.on_duplicate).toBe('identical');
+    const differing = await inspectFiles(createRows('12,12'));
     expect([differing.mapping.on_duplicate, differing.confidence]).toEqual(['last', 'unsure']);
   });
 
   test('where no table is one of prices', async () => {
-    const { confidence, rows_read, unsure } = await inspected({ 'x.csv': 'name,colour\nA,red\n' });
+    const { confidence, rows_read, unsure } = await inspectFiles({ 'x.csv': 'name,colour\nA,red\n' });
     expect([confidence, rows_read, unsure.length]).toEqual(['unsure', 0, 1]);
   });
 });
 
 test('zeros, decimal commas and columns of words are provided for', async () => {
-  const { mapping, findings, preview } = await inspected({
+  const { mapping, findings, preview } = await inspectFiles({
     'x.csv':
       'Date;Ticker;Close;Exchange\n02.01.2024;A;0;Xetra\n03.01.2024;A;1.234,5;Xetra\n13.01.2024;A;1.235,5;Xetra\n',
   });
-  expect(places(findings)).toEqual(['COLUMN_IGNORED market.Exchange']);
+  expect(listPlaces(findings)).toEqual(['COLUMN_IGNORED market.Exchange']);
   expect(mapping).toMatchObject({
     decimal: ',',
     zero_prices: 'missing',
@@ -291,7 +291,7 @@ test('zeros, decimal commas and columns of words are provided for', async () => 
 });
 
 test('adjusted closes that are no numbers are left out, so that what is proposed can be read', async () => {
-  const { mapping, findings, rows_read, confidence } = await inspected({
+  const { mapping, findings, rows_read, confidence } = await inspectFiles({
     'x.csv': 'Date,Ticker,Close,Adj Close\n2024-01-02,A,10,-inf\n2024-01-03,A,11,11\n',
   });
   expect(mapping).toMatchObject({ adjusted_close: null, ignore: ['Adj Close'] });
@@ -300,12 +300,12 @@ test('adjusted closes that are no numbers are left out, so that what is proposed
 
 test('adjusted closes show if closes are as traded: a split appears between them or not', async () => {
   const head = 'Date,Ticker,Close,Adj Close\n';
-  const raw = await inspected({ 'x.csv': `${head}2024-01-02,A,100,50\n2024-01-03,A,51,51\n` });
-  const split = await inspected({ 'x.csv': `${head}2024-01-02,A,50,49\n2024-01-03,A,51,51\n` });
+  const raw = await inspectFiles({ 'x.csv': `${head}2024-01-02,A,100,50\n2024-01-03,A,51,51\n` });
+  const split = await inspectFiles({ 'x.csv': `${head}2024-01-02,A,50,49\n2024-01-03,A,51,51\n` });
   expect([raw.adjustment, split.adjustment]).toEqual(['none', 'splits']);
 });
 
-test('a zip of files is looked at as a folder of them is', async () => {
+test('a zip of files is inspected like a folder', async () => {
   const head = 'Date,Close,Adj Close,Open,High,Low,Volume\n';
   const files = [
     { name: 'data/AAA_data.csv', text: `${head}2024-01-02,10,10,10,10,10,1\n` },
@@ -329,7 +329,7 @@ describe('hostile files', () => {
     const files = await folderFiles(folder, { tables: {}, mapping }, createLocations([folder]), problems);
     expect((await inspect({ kind: 'files', files })).findings[0]).toMatchObject({ code: 'UNREADABLE_FILE' });
     expect(await readSource(files, problems, () => {}, { terms: { mapping, adjustment: 'none' } })).toBeUndefined();
-    expect(places(problems.findings())).toEqual(['UNREADABLE_FILE market/x.csv.gz']);
+    expect(listPlaces(problems.findings())).toEqual(['UNREADABLE_FILE market/x.csv.gz']);
     const bomb = writeZip([{ name: 'x.csv', text: '0'.repeat(32 << 20) }]);
     const looked = await inspect({ kind: 'csv', content: Buffer.from(bomb).toString('base64') }).catch(
       (fault: Error) => fault.message,

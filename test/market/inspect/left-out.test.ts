@@ -7,7 +7,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { inspect } from '#market/inspect/inspect.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
-import { places, writeFiles } from '../store-folder.js';
+import { listPlaces, writeFiles } from '../store-folder.js';
 
 let root: string;
 let folders = 0;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-async function inspected(given: Record<string, string>) {
+async function inspectFiles(given: Record<string, string>) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);
   const request = { tables: {}, mapping: Mapping.parse({}) };
@@ -31,25 +31,29 @@ test.each([
   ['pence are no currency', LONG.replaceAll('GBP', 'GBp'), 'no code of three capitals'],
   ['several are declared by name', LONG.replace('GBP', 'USD'), 'declare CURRENCY by name'],
 ])('columns of terms next to bars are reported where they are not read: %s', async (_case, text, said) => {
-  const { findings, unsure, mapping, rows_read } = await inspected({ 'x.csv': text });
+  const { findings, unsure, mapping, rows_read } = await inspectFiles({ 'x.csv': text });
   expect(rows_read).toBe(2);
   expect(mapping.ignore).toEqual(['Currency', 'Sector']);
-  expect(places(findings)).toEqual(['COLUMN_IGNORED market.Currency', 'COLUMN_IGNORED market.Sector']);
+  expect(listPlaces(findings)).toEqual(['COLUMN_IGNORED market.Currency', 'COLUMN_IGNORED market.Sector']);
   const [question] = unsure.filter(({ field }) => field === 'ignore');
   expect([question!.taken, question!.required]).toEqual(['Currency', false]);
   expect(question!.question).toContain(said);
 });
 
 test('the one file whose adjusted closes are no numbers is named by the question', async () => {
-  const bars = (adjusted: string) => `Date,Close,Adj Close\n2024-01-02,10,${adjusted}\n2024-01-03,11,11\n`;
-  const { unsure } = await inspected({ 'A.csv': bars('10'), 'B.csv': bars('-inf'), 'C.csv': bars('10') });
+  const formatBars = (adjusted: string) => `Date,Close,Adj Close\n2024-01-02,10,${adjusted}\n2024-01-03,11,11\n`;
+  const { unsure } = await inspectFiles({
+    'A.csv': formatBars('10'),
+    'B.csv': formatBars('-inf'),
+    'C.csv': formatBars('10'),
+  });
   const [question] = unsure.filter(({ field }) => field === 'adjusted_close');
   expect(question!.question).toContain('B.csv');
   expect(question!.question).toContain('-inf');
 });
 
 test('a column with a point in its name is called by all of it', async () => {
-  const { mapping, findings } = await inspected({
+  const { mapping, findings } = await inspectFiles({
     'A.csv': 'Date,Close,Chg. net\n2024-01-02,10,1.5\n2024-01-03,11,2 pts\n',
   });
   expect([mapping.ignore, findings]).toEqual([['Chg. net'], []]);
@@ -61,7 +65,7 @@ test.each([
   ['twice', ',level_0,Date,A,B\n0,0,2024-01-02,10,7\n1,1,2024-01-03,11,8\n', ['level_0']],
   ['behind the day', 'Date,Unnamed: 0,A,B\n2024-01-02,0,10,7\n2024-01-03,1,11,8\n', ['Unnamed: 0']],
 ])('a column that counts the rows of a wide table is no name: %s', async (_where, text, ignored) => {
-  const { mapping, unsure, preview, findings } = await inspected({ 'close.csv': text });
+  const { mapping, unsure, preview, findings } = await inspectFiles({ 'close.csv': text });
   expect([mapping.layout, mapping.ignore, findings]).toEqual(['wide', ignored, []]);
   expect(unsure.filter(({ required }) => required)).toEqual([]);
   expect(preview.data).toEqual([
@@ -72,18 +76,20 @@ test.each([
   ]);
 });
 
-test('a name called index whose prices do not count rows stays', async () => {
-  const { mapping, rows_read } = await inspected({ 'close.csv': 'Date,index,A\n2024-01-02,5,10\n2024-01-03,7,11\n' });
+test('a security called index whose prices do not count rows stays', async () => {
+  const { mapping, rows_read } = await inspectFiles({
+    'close.csv': 'Date,index,A\n2024-01-02,5,10\n2024-01-03,7,11\n',
+  });
   expect([mapping.ignore, rows_read]).toEqual([[], 4]);
 });
 
 test('where nothing is recognised the question names the columns, and the layout of names across', async () => {
-  const { unsure } = await inspected({ 'x.csv': 'colour,shape\nred,round\n' });
+  const { unsure } = await inspectFiles({ 'x.csv': 'colour,shape\nred,round\n' });
   expect(unsure[0]!.question).toMatch(/"colour", "shape".*wide/);
 });
 
 test('a wide table without a number is reported', async () => {
-  const { rows_read, confidence, findings } = await inspected({ 'x.csv': 'Date,A,B\n2024-01-02,,\n2024-01-03,,\n' });
-  expect([rows_read, confidence, places(findings)]).toEqual([0, 'unsure', ['EMPTY_DATASET market']]);
+  const { rows_read, confidence, findings } = await inspectFiles({ 'x.csv': 'Date,A,B\n2024-01-02,,\n2024-01-03,,\n' });
+  expect([rows_read, confidence, listPlaces(findings)]).toEqual([0, 'unsure', ['EMPTY_DATASET market']]);
   expect(findings[0]!.message).toContain('no row with a number');
 });

@@ -24,12 +24,12 @@ const closesOf = (delimiter: ',' | ';', cells: readonly string[], answers: Answe
 /** Returns the numbers read from cells of columns, row by row, and the fields that require an answer. */
 async function readAs(delimiter: ',' | ';', columns: Record<string, readonly string[]>, answers: Answers = {}) {
   const folder = join(root, String((folders += 1)));
-  const written = (cell: string) => (delimiter === ',' && cell.includes(',') ? `"${cell}"` : cell);
+  const quoteCell = (cell: string) => (delimiter === ',' && cell.includes(',') ? `"${cell}"` : cell);
   const rows = Object.values(columns)[0]!.map((_, i) =>
     [
       new Date(Date.UTC(2024, 0, 1 + i)).toISOString().slice(0, 10),
       'A',
-      ...Object.values(columns).map((cells) => written(cells[i]!)),
+      ...Object.values(columns).map((cells) => quoteCell(cells[i]!)),
     ].join(delimiter),
   );
   const header = ['Date', 'Ticker', ...Object.keys(columns)].join(delimiter);
@@ -78,7 +78,7 @@ test.each([
 test.each([
   [['1.233', '1.234'], [1.233, 1.234], { decimal: ',' }, [1233, 1234]],
   [['7,233', '987'], [7.233, 987], { decimal: '.' }, [7233, 987]],
-] as const)('between semicolons %j is asked, whichever it is taken for', async (cells, taken, answers, closes) => {
+] as const)('between semicolons %j is a question for either meaning', async (cells, taken, answers, closes) => {
   expect(await closesOf(';', cells)).toEqual([taken, ['decimal']]);
   expect(await closesOf(';', cells, answers)).toEqual([closes, []]);
 });
@@ -161,13 +161,13 @@ test.each([
 });
 
 test('commas between thousands below the sample are asked', async () => {
-  const dates = (count: number) =>
+  const listDates = (count: number) =>
     Array.from(
       { length: count },
       (_, i) => `2023-${String(1 + Math.floor(i / 28)).padStart(2, '0')}-${String(1 + (i % 28)).padStart(2, '0')}`,
     );
   const folder = join(root, String((folders += 1)));
-  const rows = dates(80).map((date, i) => `${date},A,${i === 79 ? '"1,002"' : String(920 + i)}`);
+  const rows = listDates(80).map((date, i) => `${date},A,${i === 79 ? '"1,002"' : String(920 + i)}`);
   await writeFiles(folder, { 'x.csv': `Date,Ticker,Close\n${rows.join('\n')}\n` });
   const request = { tables: {}, mapping: Mapping.parse({}) };
   const files = await folderFiles(folder, request, createLocations([folder]), createProblems());

@@ -4,7 +4,7 @@ import { inspect } from '#market/inspect/inspect.js';
 
 type Row = readonly (string | number | null)[];
 
-const inspected = (rows: readonly Row[]) =>
+const inspectRows = (rows: readonly Row[]) =>
   inspect({
     kind: 'xlsx',
     content: Buffer.from(writeWorkbook([{ name: 'Prices', rows }])).toString('base64'),
@@ -41,14 +41,14 @@ test.each<[string, readonly Row[]]>([
   ],
   ['in place of the field', [['Date', 'AAPL US Equity', 'Date', 'MSFT US Equity']]],
 ])('each security of a sheet with separate days is on its own days, with its name %s', async (_where, header) => {
-  const { preview, unsure, findings } = await inspected([...header, ...BODY]);
+  const { preview, unsure, findings } = await inspectRows([...header, ...BODY]);
   expect(preview.data).toEqual(READ);
   expect([unsure.filter(({ required }) => required), findings]).toEqual([[], []]);
 });
 
 test('a close without a day is reported, and nothing is read', async () => {
   const header: Row = ['Date', 'AAPL US Equity', 'Date', 'MSFT US Equity'];
-  const { rows_read, findings } = await inspected([
+  const { rows_read, findings } = await inspectRows([
     header,
     ...BODY,
     ['2024-01-04', 12, null, 23],

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-async function inspected(given: Record<string, string>, said: Said = {}) {
+async function inspectFiles(given: Record<string, string>, said: Said = {}) {
   const folder = join(root, String((folders += 1)));
   for (const name of Object.keys(given)) await mkdir(join(folder, name, '..'), { recursive: true });
   await writeFiles(folder, given);
@@ -36,11 +36,11 @@ test('companies and an index by day are ignored next to the table of all securit
     'sp500_index.csv': 'Date,S&P500\n2024-01-02,4000\n2024-01-03,4001\n',
     'sp500_stocks.csv': STOCKS,
   };
-  const result = await inspected(set);
+  const result = await inspectFiles(set);
   expect(result).toMatchObject({ recognised_as: 'Kaggle, S&P 500 stocks', rows_read: 4, files: 1 });
   expect(result.mapping).toMatchObject({ layout: 'long', ignore: ['sp500_companies.csv', 'sp500_index.csv'] });
   // Files that are excluded by name do not affect how the others are read.
-  const { mapping, rows_read } = await inspected(set, {
+  const { mapping, rows_read } = await inspectFiles(set, {
     answers: { ignore: ['sp500_companies.csv', 'sp500_index.csv'] },
   });
   expect([mapping.layout, rows_read]).toEqual(['long', 4]);
@@ -48,7 +48,7 @@ test('companies and an index by day are ignored next to the table of all securit
 
 test('files excluded by name are added to the known other files of a vendor', async () => {
   const bars = 'Date,Open,High,Low,Close,Adj Close,Volume,Dividends\n2024-01-02,10,11,9,10,10,100,0\n';
-  const { mapping } = await inspected(
+  const { mapping } = await inspectFiles(
     { 'A.csv': bars, 'B.csv': bars, 'C.csv': 'x\n' },
     { answers: { ignore: ['C.csv'] } },
   );
@@ -58,7 +58,7 @@ test('files excluded by name are added to the known other files of a vendor', as
 test('a tree of folders by month is one market, and other kinds of files in it are passed over', async () => {
   const day = (date: string) =>
     `ticker,volume,open,close,high,low,window_start,transactions\nA,1,1,2,3,1,${Date.parse(date)}000000,4\n`;
-  const result = await inspected({
+  const result = await inspectFiles({
     '2023/11/2023-11-30.csv': day('2023-11-30'),
     '2023/12/2023-12-01.csv': day('2023-12-01'),
     '2023/12/notes.md': 'none\n',
@@ -67,7 +67,7 @@ test('a tree of folders by month is one market, and other kinds of files in it a
 });
 
 test('the days of an exchange are days: a history of prices as Refinitiv exports it', async () => {
-  const result = await inspected({
+  const result = await inspectFiles({
     'IBM.csv':
       'Exchange Date,Close,Net,%Chg,Open,Low,High,Volume\n2024-01-03,160,1,0.6%,159,158,161,100\n2024-01-02,159,1,0.6%,158,157,160,100\n',
   });
@@ -75,7 +75,7 @@ test('the days of an exchange are days: a history of prices as Refinitiv exports
 });
 
 test('an empty table is reported, and nothing is asked', async () => {
-  const { findings, unsure, rows_read } = await inspected({ 'A.csv': 'date,identifier,CLOSE\n' });
+  const { findings, unsure, rows_read } = await inspectFiles({ 'A.csv': 'date,identifier,CLOSE\n' });
   expect([rows_read, unsure, findings.map(({ code, path }) => `${code} ${path}`)]).toEqual([
     0,
     [],
@@ -84,12 +84,12 @@ test('an empty table is reported, and nothing is asked', async () => {
 });
 
 test('all damaged files are reported at once', async () => {
-  const bars = (adjusted: string) => `Date,Close,Adj Close\n2024-01-02,10,${adjusted}\n2024-01-03,11,11\n`;
-  const { unsure } = await inspected({
-    'A.csv': bars('10'),
-    'B.csv': bars('?'),
-    'C.csv': bars('ten'),
-    'D.csv': bars('10'),
+  const formatBars = (adjusted: string) => `Date,Close,Adj Close\n2024-01-02,10,${adjusted}\n2024-01-03,11,11\n`;
+  const { unsure } = await inspectFiles({
+    'A.csv': formatBars('10'),
+    'B.csv': formatBars('?'),
+    'C.csv': formatBars('ten'),
+    'D.csv': formatBars('10'),
   });
   expect(unsure.map(({ question }) => question).join(' ')).toContain(
     'To leave those 2 files out instead: --ignore B.csv,C.csv.',

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 /** Inspects a folder as the service does: unreadable files are reported with the others. */
-async function inspected(given: Record<string, string>, said: Said = {}) {
+async function inspectFiles(given: Record<string, string>, said: Said = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);
   const problems = createProblems();
@@ -59,12 +59,12 @@ test.each<[string, string, Record<string, string>, string, string]>([
   ],
   ['daily files of CRSP since 2022', 'CRSP', { 'dsf_v2.csv': CIZ }, 'none', '10026'],
 ])('%s are recognised with the basis of their closes', async (_what, vendor, files, adjustment, name) => {
-  const { recognised_as, adjustment: taken, names } = await inspected(files);
+  const { recognised_as, adjustment: taken, names } = await inspectFiles(files);
   expect([recognised_as, taken, names]).toEqual([vendor, adjustment, [name]]);
 });
 
 test('CRSP needs splits and dividends in addition to its closes', async () => {
-  const { unsure } = await inspected({ 'dsf_v2.csv': CIZ });
+  const { unsure } = await inspectFiles({ 'dsf_v2.csv': CIZ });
   expect(unsure.map(({ field, question }) => [field, /corporate_actions/.test(question)])).toContainEqual([
     'adjustment',
     true,
@@ -115,12 +115,12 @@ test('bars of a table with several fields a name are counted once', async () => 
 
 test('an empty file stops none of the others, and is left out where that is said', async () => {
   const files = { 'ABNB.csv': '', 'AAA.csv': YAHOO, 'ERIE.csv': YAHOO };
-  const response = await inspected(files);
+  const response = await inspectFiles(files);
   expect([response.rows_read, response.confidence]).toEqual([2, 'unsure']);
   expect(response.unsure.filter(({ required }) => required).map(({ field, question }) => [field, question])).toEqual([
     ['ignore', 'Nothing can be read of ABNB.csv. To leave it out: --ignore ABNB.csv.'],
   ]);
   expect(response.findings.map(({ code, file }) => [code, file])).toEqual([['UNREADABLE_FILE', 'ABNB.csv']]);
-  const { confidence, findings, files: read } = await inspected(files, { answers: { ignore: ['ABNB.csv'] } });
+  const { confidence, findings, files: read } = await inspectFiles(files, { answers: { ignore: ['ABNB.csv'] } });
   expect([confidence, findings, read]).toEqual(['sure', [], 2]);
 });

@@ -21,19 +21,19 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-async function written(files: Readonly<Record<string, string | Uint8Array>>): Promise<string> {
+async function writeFolder(files: Readonly<Record<string, string | Uint8Array>>): Promise<string> {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, files);
   return folder;
 }
 
-async function inspected(folder: string, answers: Answers = {}) {
+async function inspectFolder(folder: string, answers: Answers = {}) {
   const request = { tables: {}, mapping: Mapping.parse({}) };
   const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
   return inspect({ kind: 'files', files }, { answers });
 }
 
-const refinitiv = (close: number): Sheet => ({
+const createRefinitiv = (close: number): Sheet => ({
   name: 'Sheet1',
   rows: [
     ['Exchange Date', 'Close', 'Volume'],
@@ -42,7 +42,7 @@ const refinitiv = (close: number): Sheet => ({
   ],
 });
 
-const bloomberg = (security: string, close: number): Sheet => ({
+const createBloomberg = (security: string, close: number): Sheet => ({
   name: 'Sheet1',
   rows: [
     ['Security', security],
@@ -59,9 +59,9 @@ const NOTES: Sheet = { name: 'Notes', rows: [['Source', 'Desk']] };
 
 describe('a folder of workbooks', () => {
   test('of Refinitiv, a name a file, is read by the names of the files, as their prices in CSV files are', async () => {
-    const folder = await written({
-      'AAPL.OQ.xlsx': writeWorkbook([refinitiv(10), EMPTY]),
-      'IBM.N.xlsx': writeWorkbook([refinitiv(20)]),
+    const folder = await writeFolder({
+      'AAPL.OQ.xlsx': writeWorkbook([createRefinitiv(10), EMPTY]),
+      'IBM.N.xlsx': writeWorkbook([createRefinitiv(20)]),
       'reference.xlsx': writeWorkbook([
         {
           name: 'Sheet1',
@@ -72,20 +72,21 @@ describe('a folder of workbooks', () => {
         },
       ]),
     });
-    const result = await inspected(folder);
+    const result = await inspectFolder(folder);
     expect([result.recognised_as, result.files, result.rows_read]).toEqual(['Refinitiv', 2, 4]);
     expect(result.mapping.identifier_from).toBe('file:{identifier}.xlsx');
     expect(result.unsure.filter(({ required }) => required)).toEqual([]);
-    const csv = (close: number) => `Exchange Date,Close,Volume\n2024-01-03,${close + 1},200\n2024-01-02,${close},100\n`;
-    const texts = await written({
-      'AAPL.OQ.csv': csv(10),
-      'IBM.N.csv': csv(20),
+    const formatCsv = (close: number) =>
+      `Exchange Date,Close,Volume\n2024-01-03,${close + 1},200\n2024-01-02,${close},100\n`;
+    const texts = await writeFolder({
+      'AAPL.OQ.csv': formatCsv(10),
+      'IBM.N.csv': formatCsv(20),
       'reference.csv': 'identifier,SECTOR\nIBM.N,Technology\n',
       'about.xlsx': writeWorkbook([NOTES]),
     });
     const [workbooks, tables] = await Promise.all(
       [folder, texts].map(async (each) => {
-        const { mapping, adjustment } = await inspected(each);
+        const { mapping, adjustment } = await inspectFolder(each);
         const { read, findings } = await readFolder(each, {}, () => {}, { mapping, adjustment });
         expect(findings.filter(({ severity }) => severity === 'error')).toEqual([]);
         return read!;
@@ -96,11 +97,11 @@ describe('a folder of workbooks', () => {
   });
 
   test('of Bloomberg is named by the security above the prices of each', async () => {
-    const folder = await written({
-      'grid1.xlsx': writeWorkbook([bloomberg('USB US Equity', 10)]),
-      'grid2.xlsx': writeWorkbook([bloomberg('LH US Equity', 20)]),
+    const folder = await writeFolder({
+      'grid1.xlsx': writeWorkbook([createBloomberg('USB US Equity', 10)]),
+      'grid2.xlsx': writeWorkbook([createBloomberg('LH US Equity', 20)]),
     });
-    const { mapping, recognised_as, rows_read, preview } = await inspected(folder);
+    const { mapping, recognised_as, rows_read, preview } = await inspectFolder(folder);
     expect([mapping.identifier_from, recognised_as, rows_read]).toEqual(['heading:Security', 'Bloomberg', 4]);
     expect(preview.data.map(([name, day, close]) => [name, day, close])).toEqual([
       ['LH US Equity', '2024-01-02', 20],
@@ -111,11 +112,11 @@ describe('a folder of workbooks', () => {
   });
 
   test('with two sheets of values in one is refused by both names, and read without the one that is left out', async () => {
-    const folder = await written({
-      'AAPL.OQ.xlsx': writeWorkbook([refinitiv(10), NOTES]),
-      'IBM.N.xlsx': writeWorkbook([refinitiv(20)]),
+    const folder = await writeFolder({
+      'AAPL.OQ.xlsx': writeWorkbook([createRefinitiv(10), NOTES]),
+      'IBM.N.xlsx': writeWorkbook([createRefinitiv(20)]),
     });
-    const refusal = await inspected(folder);
+    const refusal = await inspectFolder(folder);
     expect([refusal.rows_read, refusal.confidence]).toEqual([0, 'unsure']);
     expect(refusal.findings).toContainEqual(
       expect.objectContaining({
@@ -124,16 +125,16 @@ describe('a folder of workbooks', () => {
         message: expect.stringContaining('"Sheet1" and "Notes"'),
       }),
     );
-    const { rows_read, findings } = await inspected(folder, { ignore: ['Notes'] });
+    const { rows_read, findings } = await inspectFolder(folder, { ignore: ['Notes'] });
     expect([rows_read, findings.filter(({ severity }) => severity === 'error')]).toEqual([4, []]);
   });
 
   test('with a file that is no workbook is refused by its name', async () => {
-    const folder = await written({
-      'AAPL.OQ.xlsx': writeWorkbook([refinitiv(10)]),
+    const folder = await writeFolder({
+      'AAPL.OQ.xlsx': writeWorkbook([createRefinitiv(10)]),
       'IBM.N.xlsx': 'Exchange Date,Close\n2024-01-02,1\n',
     });
-    const { rows_read, findings } = await inspected(folder);
+    const { rows_read, findings } = await inspectFolder(folder);
     expect(rows_read).toBe(0);
     expect(findings).toContainEqual(expect.objectContaining({ code: 'UNREADABLE_FILE', file: 'IBM.N.xlsx' }));
   });
@@ -157,9 +158,9 @@ describe('an archive of workbooks', () => {
   test('is read as a folder of them is, one file per security, with the other tables', async () => {
     const files = {
       ...Object.fromEntries(
-        Array.from({ length: 70 }, (_, i) => [`N${i}.OQ.xlsx`, writeWorkbook([refinitiv(10 + i)])]),
+        Array.from({ length: 70 }, (_, i) => [`N${i}.OQ.xlsx`, writeWorkbook([createRefinitiv(10 + i)])]),
       ),
-      'IBM.N.xlsx': writeWorkbook([refinitiv(20)]),
+      'IBM.N.xlsx': writeWorkbook([createRefinitiv(20)]),
       'reference.xlsx': writeWorkbook([sectors]),
     };
     const archive = await packed(files);
@@ -167,7 +168,7 @@ describe('an archive of workbooks', () => {
     expect([found.recognised_as, found.files, found.rows_read]).toEqual(['Refinitiv', 71, 142]);
     const problems = createProblems();
     const read = await readImport({ kind: 'csv', bytes: archive }, problems, { mapping, adjustment });
-    const folder = await readFolder(await written(files), {}, () => {}, { mapping, adjustment });
+    const folder = await readFolder(await writeFolder(files), {}, () => {}, { mapping, adjustment });
     expect(problems.findings()).toEqual([]);
     expect(read!.content).toEqual(folder.read!.content);
   });
@@ -187,8 +188,8 @@ describe('an archive of workbooks', () => {
 
   test('with two sheets of values in one, or with one that is damaged, is refused by its name', async () => {
     const archive = await packed({
-      'AAPL.OQ.xlsx': writeWorkbook([refinitiv(10), NOTES]),
-      'IBM.N.xlsx': writeWorkbook([refinitiv(20)]),
+      'AAPL.OQ.xlsx': writeWorkbook([createRefinitiv(10), NOTES]),
+      'IBM.N.xlsx': writeWorkbook([createRefinitiv(20)]),
       'T.N.xlsx': 'no workbook',
     });
     const { findings, rows_read } = await looked(archive);

@@ -7,7 +7,7 @@ const readInspectedSheets = (sheets: readonly Sheet[], said: Said = {}) =>
   inspect({ kind: 'xlsx', content: Buffer.from(writeWorkbook(sheets)).toString('base64') }, said);
 
 describe('a workbook', () => {
-  const sheet = (name: string, close: number): Sheet => ({
+  const createSheet = (name: string, close: number): Sheet => ({
     name,
     rows: [
       ['Date', 'Open', 'Close'],
@@ -31,7 +31,7 @@ describe('a workbook', () => {
   };
 
   test('of one sheet per security is read whole, with its reference and without its notes', async () => {
-    const sheets = [notes, sheet('AAPL', 10), sheet('BRK.B', 20), reference, { name: 'Sheet4', rows: [] }];
+    const sheets = [notes, createSheet('AAPL', 10), createSheet('BRK.B', 20), reference, { name: 'Sheet4', rows: [] }];
     const { files, rows_read, mapping, preview, unsure, findings } = await readInspectedSheets(sheets);
     expect([files, rows_read, mapping.identifier_from, mapping.ignore]).toEqual([2, 4, 'file:{identifier}', ['Notes']]);
     expect(preview.data.map(([name, day, , close]) => [name, day, close])).toEqual([
@@ -84,7 +84,7 @@ describe('a workbook', () => {
   });
 
   test('whose sheets are called as Excel calls them asks whether those are the names', async () => {
-    const { confidence, unsure } = await readInspectedSheets([sheet('Sheet1', 10), sheet('Sheet2', 20)]);
+    const { confidence, unsure } = await readInspectedSheets([createSheet('Sheet1', 10), createSheet('Sheet2', 20)]);
     expect(confidence).toBe('unsure');
     expect(unsure.filter(({ required }) => required).map(({ field, taken }) => [field, taken])).toEqual([
       ['identifier_from', 'file:{identifier}'],
@@ -92,7 +92,7 @@ describe('a workbook', () => {
   });
 
   test('of one sheet asks whether it is called like its name', async () => {
-    const { mapping, confidence, unsure } = await readInspectedSheets([sheet('Sheet1', 10)]);
+    const { mapping, confidence, unsure } = await readInspectedSheets([createSheet('Sheet1', 10)]);
     expect([mapping.identifier_from, confidence]).toEqual(['file:{identifier}', 'unsure']);
     expect(unsure.filter(({ required }) => required).map(({ field, question }) => [field, question])).toEqual([
       ['identifier_from', 'No column holds the identifier; the name of the sheet is taken for it: Sheet1.'],
@@ -100,7 +100,7 @@ describe('a workbook', () => {
   });
 
   test('of a sheet a year is read whole', async () => {
-    const year = (name: string, day: string): Sheet => ({
+    const createYear = (name: string, day: string): Sheet => ({
       name,
       rows: [
         ['Date', 'Ticker', 'Close'],
@@ -108,8 +108,8 @@ describe('a workbook', () => {
       ],
     });
     const { files, rows_read, preview } = await readInspectedSheets([
-      year('2023', '2023-01-03'),
-      year('2024', '2024-01-02'),
+      createYear('2023', '2023-01-03'),
+      createYear('2024', '2024-01-02'),
     ]);
     expect([files, rows_read, preview.data.map(([, day]) => day)]).toEqual([2, 2, ['2023-01-03', '2024-01-02']]);
   });
@@ -123,7 +123,7 @@ describe('a workbook', () => {
       ],
     };
     const mapping = Mapping.parse({ identifier_from: 'file:{identifier}', columns: { date: 'Date', CLOSE: 'Close' } });
-    const { rows_read, findings } = await readInspectedSheets([sheet('AAPL', 10), other], { mapping });
+    const { rows_read, findings } = await readInspectedSheets([createSheet('AAPL', 10), other], { mapping });
     expect(rows_read).toBe(0);
     expect(findings.map(({ code, file, path }) => [code, file, path])).toEqual([
       ['MISSING_COLUMN', 'MSFT', 'market/MSFT.Close'],

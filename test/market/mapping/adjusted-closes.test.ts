@@ -7,7 +7,7 @@ import { Mapping } from '#domain/documents/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { seeded } from '../../seeded.js';
-import { places, readFolder, writeFiles } from '../store-folder.js';
+import { listPlaces, readFolder, writeFiles } from '../store-folder.js';
 import { REAL_SETS, hasRealSets } from '../real-sets.js';
 
 let root: string;
@@ -19,12 +19,16 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 
 const emptyFolder = () => join(root, String((folders += 1)));
 
-async function derived(folder: string, mapping: Partial<Mapping>, adjustment: 'none' | 'splits' | 'total' = 'splits') {
+async function readAdjusted(
+  folder: string,
+  mapping: Partial<Mapping>,
+  adjustment: 'none' | 'splits' | 'total' = 'splits',
+) {
   const terms = { mapping: Mapping.parse({ adjusted_close: 'Adj Close', ...mapping }), adjustment };
   const { read, findings } = await readFolder(folder, {}, () => {}, terms);
   const actions =
     read?.content.actions.map(({ type, value, exDay }) => ({ type, value, date: formatDay(exDay) })) ?? [];
-  return { read, actions, places: places(findings) };
+  return { read, actions, places: listPlaces(findings) };
 }
 
 async function derivedFrom(
@@ -38,7 +42,7 @@ async function derivedFrom(
     'x.csv': `date,identifier,CLOSE,Adj Close\n${lines.join('\n')}\n`,
     ...(actions === undefined ? {} : { 'corporate_actions.csv': actions }),
   });
-  return derived(folder, {}, adjustment);
+  return readAdjusted(folder, {}, adjustment);
 }
 
 /**
@@ -268,7 +272,7 @@ describe.skipIf(!hasRealSets)('real adjusted closes', () => {
       const folder = emptyFolder();
       await writeFiles(folder, { '.keep': '' });
       await copyFile(source, join(folder, file));
-      const { actions } = await derived(folder, {
+      const { actions } = await readAdjusted(folder, {
         columns: { date: columns[0]! },
         identifier_from: 'file:{identifier}-1d-bad-div-fixed.csv',
         zero_prices: 'missing',

@@ -8,7 +8,7 @@ import { readImport } from '#market/import/read-import.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
 import { createProblems } from '#market/tables/problems.js';
-import { places, readFolder, writeFiles } from '../store-folder.js';
+import { listPlaces, readFolder, writeFiles } from '../store-folder.js';
 
 let root: string;
 let folders = 0;
@@ -25,7 +25,7 @@ async function read(files: Record<string, string>, mapping: Partial<Mapping>, ta
     mapping: Mapping.parse(mapping),
     adjustment: 'none',
   });
-  return { bars: source && barsOf(source.content), places: places(findings), findings };
+  return { bars: source && barsOf(source.content), places: listPlaces(findings), findings };
 }
 
 function barsOf({
@@ -198,8 +198,8 @@ test.each(['1.5', '1,2,3', ',', '1.23,4'])('%s is no number with a decimal comma
 });
 
 describe('a second row of one name and date', () => {
-  const twice = (second: string) => ({ 'x.csv': `date,identifier,CLOSE,VOLUME\n2024-01-02,A,10,1\n${second}\n` });
-  const [same, other] = [twice('2024-01-02,A,10,1'), twice('2024-01-02,A,11,')];
+  const repeat = (second: string) => ({ 'x.csv': `date,identifier,CLOSE,VOLUME\n2024-01-02,A,10,1\n${second}\n` });
+  const [same, other] = [repeat('2024-01-02,A,10,1'), repeat('2024-01-02,A,11,')];
 
   test('is refused, or accepted where it is the same', async () => {
     expect((await read(same, {})).places).toEqual(['DUPLICATE_KEY market/x.csv[row 2]']);
@@ -298,7 +298,7 @@ describe('wherever data enters', () => {
     ] as const) {
       const problems = createProblems();
       const imported = await readImport(source, problems, by);
-      expect(places(problems.findings())).toEqual([]);
+      expect(listPlaces(problems.findings())).toEqual([]);
       expect(imported && barsOf(imported.content)).toEqual(TWO_BARS);
     }
   });
@@ -331,7 +331,7 @@ describe('wherever data enters', () => {
         mapping: Mapping.parse(by),
         adjustment: 'none',
       });
-      return [source && barsOf(source.content), places(findings)];
+      return [source && barsOf(source.content), listPlaces(findings)];
     };
     expect(await readBy('long', { columns: { identifier: 'ticker' } })).toEqual([TWO_BARS, []]);
     expect(await readBy('levels', { layout: 'wide' })).toEqual([TWO_BARS, []]);

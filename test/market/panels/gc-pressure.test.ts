@@ -7,7 +7,7 @@ import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 
 const MIB = 1 << 20;
 
-test('versions that nobody holds any longer do not pile up in memory', async ({ skip }) => {
+test('unreferenced versions do not accumulate in memory', async ({ skip }) => {
   if (!existsSync('/proc/self/status')) skip('the system does not report the peak of a process');
   const version = { panels: 6, bytes: 16 * MIB };
   const child = fork(fileURLToPath(new URL('panels-in-turn.js', import.meta.url)), [

@@ -64,7 +64,7 @@ const SPEC = {
 const generateInto = (folder: string, seed: number) =>
   runMarketTask('generate', { spec: { ...SPEC, seed }, folder }, { load: { datasetId: 's', adjustment: 'none' } });
 
-test('a process that is still small after its task does the next one', async () => {
+test('a small process runs the next task after its own', async () => {
   const generate = async (seed: number) => generateInto(join(await folderFor(), 'made'), seed);
   const first = await generate(1);
   await expect.poll(() => readersOf(process.pid).length).toBe(1);
@@ -217,7 +217,7 @@ test('a market is handed over through the available space of the first folder, a
   }
 });
 
-test('panels that are begun with another shape make void what came of those before', async () => {
+test('panels of another shape discard the earlier ones', async () => {
   const base = await folderFor();
   const contentOf = (days: number, value: number) => ({
     identifiers: ['A', 'B'],

@@ -25,7 +25,7 @@ async function anotherWaits(working: readonly number[]): Promise<void> {
     .toEqual(['waiting']);
 }
 
-test('a process that waited in vain ends, and the next task starts another', async () => {
+test('an idle process ends, and the next task starts another', async () => {
   prepareMarketProcess(300);
   await expect.poll(() => readersOf(process.pid).length).toBe(1);
   const prepared = readersOf(process.pid);

@@ -26,7 +26,7 @@ const TERMS = createGrowthTerms(
  * tables: from one bar to the next, and from the first to the last.
  * @returns the largest relative difference, and the number of compared steps
  */
-function disagreement(
+function compareDisagreement(
   market: MarketData,
   adjust: 'splits' | 'total',
   calendar: Calendar,
@@ -102,7 +102,7 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
     '%s, in a synthetic market with every kind of action and a tenth of its bars missing',
     (adjust) => {
       for (const adjustment of ['none', 'splits', 'total'] as const) {
-        const { worst, steps } = disagreement(
+        const { worst, steps } = compareDisagreement(
           { datasetId: 's', contentHash: 'h', adjustment, ...content },
           adjust,
           XNYS,
@@ -114,7 +114,7 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
     },
   );
 
-  test('whatever happens on whatever day, with and without bars', () => {
+  test('with any action on any day, with and without bars', () => {
     const from = parseValidDay('2024-01-01');
     const days = Int32Array.from({ length: 14 }, (_, t) => from + t);
     const held = new Set(days);
@@ -188,7 +188,7 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
             actions,
             universes: [],
           };
-          expect(disagreement(market, adjust, calendar, calendars).worst).toBeLessThan(1e-12);
+          expect(compareDisagreement(market, adjust, calendar, calendars).worst).toBeLessThan(1e-12);
         },
       ),
       { numRuns: 300 },

@@ -42,7 +42,7 @@ test('a market is read as it was written, bit for bit, without the room behind i
   expect(read.handle.digests).toEqual(digests);
   const [before, after] = [openMarket(handle), openMarket(read.handle)];
   expect({ ...after, fields: null }).toEqual({ ...before, fields: null });
-  const bits = (market: MarketData) =>
+  const listBits = (market: MarketData) =>
     [...market.fields].map(([name, { buffer }]) => [name, Buffer.from(buffer).toString('hex')]);
-  expect(bits(after)).toEqual(bits(before));
+  expect(listBits(after)).toEqual(listBits(before));
 });

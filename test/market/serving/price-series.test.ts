@@ -4,7 +4,7 @@ import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { adjustmentFactors, priceSeries, type NameBars } from '#market/serving/price-series.js';
 
-const action = (
+const createAction = (
   type: CorporateAction['type'],
   value: number,
   exDate: string,
@@ -43,7 +43,7 @@ const closes = (bars: NameBars, adjust: 'none' | 'splits' | 'total') => [
   ...priceSeries(bars, { start: null, end: null, interval: 'native', columns: ['CLOSE'], adjust }).columns[0]!.values,
 ];
 
-describe('prices of one name', () => {
+describe('prices of one security', () => {
   const twoWeeks = barsOf([
     ['2024-01-04', { OPEN: 9, HIGH: 12, LOW: 8, CLOSE: 10, VOLUME: 5 }],
     ['2024-01-05', { OPEN: 10, HIGH: 11, LOW: 7, CLOSE: 11, VOLUME: 6 }],
@@ -100,7 +100,7 @@ describe('prices of one name', () => {
         ['2024-01-03', { CLOSE: 204, VOLUME: 4 }],
         ['2024-01-04', { CLOSE: 101, VOLUME: 10 }],
       ],
-      [action('SPLIT', 2, '2024-01-04'), action('SPLIT', 5, '2024-01-03', { status: 'cancelled' })],
+      [createAction('SPLIT', 2, '2024-01-04'), createAction('SPLIT', 5, '2024-01-03', { status: 'cancelled' })],
     );
     const { columns } = priceSeries(bars, {
       start: null,
@@ -122,7 +122,7 @@ describe('prices of one name', () => {
         ['2024-01-03', { CLOSE: 49 }],
         ['2024-01-04', { CLOSE: 50 }],
       ],
-      [action('SPLIT', 2, '2024-01-03'), action('DIVIDEND', 1, '2024-01-03')],
+      [createAction('SPLIT', 2, '2024-01-03'), createAction('DIVIDEND', 1, '2024-01-03')],
     );
     const adjusted = closes(bars, 'total');
     expect(adjusted[1]! / adjusted[0]!).toBeCloseTo((2 * (49 + 1)) / 100, 14); // 3.2: s (p + cash) / previous p.
@@ -135,7 +135,7 @@ describe('prices of one name', () => {
         ['2024-01-05', { CLOSE: 20 }],
         ['2024-01-08', { CLOSE: 10 }],
       ],
-      [action('SPLIT', 2, '2024-01-06')],
+      [createAction('SPLIT', 2, '2024-01-06')],
     );
     expect(closes(bars, 'splits')).toEqual([10, 10]);
   });
@@ -148,7 +148,7 @@ describe('prices of one name', () => {
           ['2024-01-05', { CLOSE: 20 }],
           ['2024-01-08', { CLOSE: 21 }],
         ],
-        [action('SPLIT', 2, '2024-01-08')],
+        [createAction('SPLIT', 2, '2024-01-08')],
         adjustment,
       );
       expect(closes(bars, 'splits')).toEqual([20, 21]);
@@ -172,7 +172,7 @@ describe('prices of one name', () => {
             (close, t) => [formatDay(19_000 + t), close === null ? {} : { CLOSE: close }] as const,
           );
           const actions = events.map(({ type, value, at }) =>
-            action(type as CorporateAction['type'], value, formatDay(19_000 + at)),
+            createAction(type as CorporateAction['type'], value, formatDay(19_000 + at)),
           );
           const bars = barsOf(rows, actions);
           if (bars.fields.length === 0) return;

@@ -1,24 +1,24 @@
 import { expect, test } from 'vitest';
 import { shareMarket } from '#domain/market/handle.js';
 import { createServedMarkets, prepareServedMarket } from '#market/serving/served-markets.js';
-import { market } from '../../workers/bits-market.js';
+import { createMarket } from '../../workers/bits-market.js';
 
 const AT = '2024-01-02T00:00:00.000Z';
 
 test('the memory of a market is found by its identity, or by an equal one, and not copied', async () => {
   const markets = createServedMarkets();
-  const handle = shareMarket(market(3, 4));
+  const handle = shareMarket(createMarket(3, 4));
   const served = await prepareServedMarket(handle, AT);
   markets.serve(served);
   expect(markets.handleOf(served.identity)).toBe(handle);
   expect(markets.handleOf({ ...served.identity })).toBe(handle);
 });
 
-test('who holds an identity computes on that market though another is served', async () => {
+test('a holder of an identity computes on that market while another is served', async () => {
   const markets = createServedMarkets();
-  const before = await prepareServedMarket(shareMarket(market(3, 4)), AT);
+  const before = await prepareServedMarket(shareMarket(createMarket(3, 4)), AT);
   markets.serve(before);
-  const after = await prepareServedMarket(shareMarket({ ...market(3, 5), contentHash: 'later' }), AT);
+  const after = await prepareServedMarket(shareMarket({ ...createMarket(3, 5), contentHash: 'later' }), AT);
   markets.serve(after);
   expect(markets.handleOf(before.identity).contentHash).toBe('bits');
   expect(markets.handleOf(after.identity).contentHash).toBe('later');

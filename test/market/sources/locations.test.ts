@@ -8,7 +8,7 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 const folderFor = temporaryFolders();
 
 describe('the places that stores may be read from', () => {
-  async function tree() {
+  async function createTree() {
     const base = await folderFor();
     await mkdir(join(base, 'root', 'data'), { recursive: true });
     await mkdir(join(base, 'root-beside', 'data'), { recursive: true });
@@ -24,7 +24,7 @@ describe('the places that stores may be read from', () => {
   }
 
   test('are the folders below a root, links resolved', async () => {
-    const { base, answer } = await tree();
+    const { base, answer } = await createTree();
     expect(await answer(join(base, 'root'))).toBe(join(base, 'root'));
     expect(await answer(join(base, 'root', 'data'))).toBe(join(base, 'root', 'data'));
     expect(await answer(join(base, 'root', 'staying'))).toBe(join(base, 'root', 'data'));
@@ -39,12 +39,12 @@ describe('the places that stores may be read from', () => {
     ['a link that leaves to a place that is not there', '/root/leaving/nothing'],
     ['a place outside that is not there', '/nothing/at/all'],
   ])('are not %s', async (_what, place) => {
-    const { base, answer } = await tree();
+    const { base, answer } = await createTree();
     expect(await answer(base + place)).toBe('LOCATION_NOT_ALLOWED');
   });
 
   test('give the same message as absent ones when they are outside', async () => {
-    const { base } = await tree();
+    const { base } = await createTree();
     const locations = createLocations([join(base, 'root')]);
     expect(await locations.resolve(join(base, 'root-beside', 'data'), 'folder')).toEqual(
       await locations.resolve(join(base, 'root-beside', 'none'), 'folder'),
@@ -52,7 +52,7 @@ describe('the places that stores may be read from', () => {
   });
 
   test('are refused in the name of the machine, where other fronts may allow them', async () => {
-    const { base } = await tree();
+    const { base } = await createTree();
     const locations = createLocations([join(base, 'root')], 'front-2.example');
     expect(await locations.resolve(join(base, 'root-beside', 'data'), 'folder')).toMatchObject({
       problem: { message: expect.stringContaining('on front-2.example, which answered') },
@@ -60,17 +60,17 @@ describe('the places that stores may be read from', () => {
   });
 
   test.each(['relative/path', '', '/tmp/a\0b'])('are given by an absolute path: %j', async (place) => {
-    expect(await (await tree()).answer(place)).toBe('LOCATION_NOT_ALLOWED');
+    expect(await (await createTree()).answer(place)).toBe('LOCATION_NOT_ALLOWED');
   });
 
   test('that are absent, or files, are not found', async () => {
-    const { base, answer } = await tree();
+    const { base, answer } = await createTree();
     expect(await answer(join(base, 'root', 'none'))).toBe('LOCATION_NOT_FOUND');
     expect(await answer(join(base, 'root', 'file.csv'))).toBe('LOCATION_NOT_FOUND');
   });
 
   test('are reported without any path of the machine', async () => {
-    const { base } = await tree();
+    const { base } = await createTree();
     const locations = createLocations([join(base, 'root')]);
     for (const place of [join(base, 'root', 'none'), join(base, 'root', 'file.csv'), base, 'relative']) {
       const resolved = await locations.resolve(place, 'folder');

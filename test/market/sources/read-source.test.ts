@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { parseDay } from '#domain/time/days.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, hashOf, places, readFolder, writeFiles } from '../store-folder.js';
+import { contentOf, hashOf, listPlaces, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 
@@ -15,7 +15,7 @@ const MARKET = 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10,100\nB,2024-01-02,
 async function findingsOf(files: Record<string, string | Uint8Array>) {
   const folder = await folderFor();
   await writeFiles(folder, files);
-  return places((await readFolder(folder)).findings);
+  return listPlaces((await readFolder(folder)).findings);
 }
 
 describe('a folder', () => {
@@ -203,7 +203,7 @@ describe('each problem of the other datasets is one finding', () => {
     ).toEqual([]);
   });
 
-  test('a reference row that stands twice', async () => {
+  test('a repeated reference row', async () => {
     expect(
       await findingsOf({
         'market.csv': MARKET,
@@ -230,7 +230,7 @@ describe('files that cannot be read', () => {
     const folder = await folderFor();
     await writeFiles(folder, { 'market.parquet': bytes.subarray(0, bytes.length - 9) });
     const { findings } = await readFolder(folder);
-    expect(places(findings)).toEqual(['UNREADABLE_FILE market']);
+    expect(listPlaces(findings)).toEqual(['UNREADABLE_FILE market']);
     expect(findings[0]?.message).not.toContain(folder);
   });
 
@@ -277,7 +277,7 @@ describe('files that cannot be read', () => {
     ]);
   });
 
-  test('a dataset that is there twice is not guessed', async () => {
+  test('a dataset that exists twice is refused', async () => {
     expect(await findingsOf({ 'market.csv': MARKET, 'market.jsonl': '{}' })).toEqual(['UNREADABLE_FILE market']);
   });
 
@@ -326,13 +326,13 @@ describe('files that cannot be read', () => {
     const [folder, outside] = [await folderFor(), await folderFor()];
     await writeFile(join(outside, 'secret.csv'), MARKET);
     await symlink(join(outside, 'secret.csv'), join(folder, 'market.csv'));
-    expect(places((await readFolder(folder)).findings)).toEqual(['LOCATION_NOT_ALLOWED market']);
+    expect(listPlaces((await readFolder(folder)).findings)).toEqual(['LOCATION_NOT_ALLOWED market']);
   });
 
   test.skipIf(process.getuid?.() === 0)('a file without read permission is reported', async () => {
     const folder = await folderFor();
     await writeFiles(folder, { 'market.csv': MARKET });
     await chmod(join(folder, 'market.csv'), 0);
-    expect(places((await readFolder(folder)).findings)).toEqual(['UNREADABLE_FILE market']);
+    expect(listPlaces((await readFolder(folder)).findings)).toEqual(['UNREADABLE_FILE market']);
   });
 });

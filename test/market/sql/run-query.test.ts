@@ -48,8 +48,8 @@ async function needsOf(query: string, extra: Partial<SqlOrder> = {}): Promise<Sq
 const runsOf = async (query: string) => (await needsOf(query)).runs.map(({ view, indexId }) => `${view} ${indexId}`);
 
 async function refusalOf(query: string, extra: Partial<SqlOrder> = {}): Promise<ErrorDetail> {
-  const nothing = async () => ({ runs: [], market: [], lists: [] });
-  const refusal = await runQuery(orderOf(query, extra), nothing).then(
+  const loadNothing = async () => ({ runs: [], market: [], lists: [] });
+  const refusal = await runQuery(orderOf(query, extra), loadNothing).then(
     () => undefined,
     (error: unknown) => error,
   );

@@ -126,7 +126,7 @@ describe('the accounts of a synthetic market', () => {
     }
   });
 
-  test('are known for every name on its first session', () => {
+  test('are known for every security on its first session', () => {
     for (const [identifier, [first]] of accounts)
       expect(first?.published, identifier).toBeLessThanOrEqual(listedOf.get(identifier)!);
   });

@@ -44,11 +44,11 @@ const lively = generateMarket(SPEC, () => {});
 const acted = new Set(still.actions.map(({ identifier }) => identifier)); // Expensive shares are split nevertheless.
 const columns = still.identifiers.flatMap((identifier, n) => (acted.has(identifier) ? [] : [n]));
 
-const panel = (name: string) => still.fields.get(name)!;
-const column = (name: string, n: number) =>
-  Float64Array.from(SESSIONS, (_, t) => panel(name)[t * still.identifiers.length + n]!);
+const createPanel = (name: string) => still.fields.get(name)!;
+const createColumn = (name: string, n: number) =>
+  Float64Array.from(SESSIONS, (_, t) => createPanel(name)[t * still.identifiers.length + n]!);
 const returns = columns.map((n) => {
-  const close = column('CLOSE', n);
+  const close = createColumn('CLOSE', n);
   return Float64Array.from({ length: T }, (_, t) => close[t + 1]! / close[t]! - 1);
 });
 const sectors = columns.map((n) =>
@@ -76,36 +76,36 @@ const standardised = (values: Float64Array) => {
   const deviation = Math.sqrt(variance(values));
   return centred(values).map((value) => value / deviation);
 };
-const product = (a: Float64Array, b: Float64Array) => {
+const computeProduct = (a: Float64Array, b: Float64Array) => {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
   return sum / a.length;
 };
-const correlation = (x: Float64Array, y: Float64Array) => product(standardised(x), standardised(y));
+const correlation = (x: Float64Array, y: Float64Array) => computeProduct(standardised(x), standardised(y));
 const standard = returns.map(standardised);
-const autocorrelation = (values: Float64Array, lag: number) => {
+const computeAutocorrelation = (values: Float64Array, lag: number) => {
   const deviations = centred(values);
   let sum = 0;
   for (let t = lag; t < deviations.length; t++) sum += deviations[t]! * deviations[t - lag]!;
   return sum / deviations.length / variance(values);
 };
 const kurtosis = (values: Float64Array) => mean(centred(values).map((value) => value ** 4)) / variance(values) ** 2;
-const squares = (values: Float64Array) => values.map((value) => value * value);
-const yearly = (values: Float64Array) => Math.sqrt(252 * variance(values));
+const createSquares = (values: Float64Array) => values.map((value) => value * value);
+const annualise = (values: Float64Array) => Math.sqrt(252 * variance(values));
 
 /** Standard error of a correlation of independent values. */
 const NOISE = 1 / Math.sqrt(T);
 
 describe('the returns of a synthetic market', () => {
-  test('have the volatility that was asked for, of the market and of the names', () => {
+  test('have the volatility that was asked for, of the market and of the securities', () => {
     // Betas are around 1 and sectors average 0.5 / sqrt(8) of the market; with clustered volatility over ten years the
     // error is a tenth.
     const expected = 0.16 * Math.sqrt(1 + 0.25 / 8);
-    expect(yearly(market) / expected).toBeGreaterThan(0.8);
-    expect(yearly(market) / expected).toBeLessThan(1.25);
+    expect(annualise(market) / expected).toBeGreaterThan(0.8);
+    expect(annualise(market) / expected).toBeLessThan(1.25);
     const ofNames = Math.sqrt(0.16 ** 2 * (1 + 0.25) + 0.25 ** 2);
-    expect(middle(returns.map(yearly)) / ofNames).toBeGreaterThan(0.8);
-    expect(middle(returns.map(yearly)) / ofNames).toBeLessThan(1.25);
+    expect(middle(returns.map(annualise)) / ofNames).toBeGreaterThan(0.8);
+    expect(middle(returns.map(annualise)) / ofNames).toBeLessThan(1.25);
   });
 
   test('have fat tails, daily ones fatter than monthly ones', () => {
@@ -129,17 +129,21 @@ describe('the returns of a synthetic market', () => {
   test('are not predicted by those of the day before', () => {
     // 1.5 times as wide as pure noise, because volatile days have more weight. The mean over securities has the error
     // of the common factor.
-    expect(Math.abs(autocorrelation(market, 1))).toBeLessThan(4.5 * NOISE);
-    expect(Math.abs(mean(returns.map((series) => autocorrelation(series, 1))))).toBeLessThan(3 * NOISE);
+    expect(Math.abs(computeAutocorrelation(market, 1))).toBeLessThan(4.5 * NOISE);
+    expect(Math.abs(mean(returns.map((series) => computeAutocorrelation(series, 1))))).toBeLessThan(3 * NOISE);
   });
 
   test('have sizes that are, for weeks', () => {
     // Squared returns of a GARCH process are correlated for as long as its variance persists: a half-life of 35 days at
     // 0.98.
     for (const lag of [1, 5, 10, 20])
-      expect(autocorrelation(squares(market), lag), `lag ${lag}`).toBeGreaterThan(2 * NOISE);
-    expect(middle(returns.map((series) => autocorrelation(squares(series), 1)))).toBeGreaterThan(2 * NOISE);
-    const decay = [1, 60, 250].map((lag) => mean(returns.map((series) => autocorrelation(series.map(Math.abs), lag))));
+      expect(computeAutocorrelation(createSquares(market), lag), `lag ${lag}`).toBeGreaterThan(2 * NOISE);
+    expect(middle(returns.map((series) => computeAutocorrelation(createSquares(series), 1)))).toBeGreaterThan(
+      2 * NOISE,
+    );
+    const decay = [1, 60, 250].map((lag) =>
+      mean(returns.map((series) => computeAutocorrelation(series.map(Math.abs), lag))),
+    );
     expect(decay[0]).toBeGreaterThan(decay[1]!);
     expect(decay[1]).toBeGreaterThan(decay[2]!);
   });
@@ -149,7 +153,7 @@ describe('the returns of a synthetic market', () => {
     const across: number[] = [];
     for (let i = 0; i < returns.length; i++)
       for (let j = 0; j < i; j++)
-        (sectors[i] === sectors[j] ? within : across).push(product(standard[i]!, standard[j]!));
+        (sectors[i] === sectors[j] ? within : across).push(computeProduct(standard[i]!, standard[j]!));
     // Shares of the variance: market 0.0256, sector 0.0064, specific 0.0625. The tolerance for ten years of clustered
     // volatility is a tenth.
     const total = 0.0256 + 0.0064 + 0.0625;
@@ -163,7 +167,7 @@ describe('the returns of a synthetic market', () => {
     const matrix = new Float64Array(n * n);
     for (let i = 0; i < n; i++)
       for (let j = 0; j <= i; j++)
-        matrix[i * n + j] = matrix[j * n + i] = i === j ? 1 : product(standard[i]!, standard[j]!);
+        matrix[i * n + j] = matrix[j * n + i] = i === j ? 1 : computeProduct(standard[i]!, standard[j]!);
     const values = new Float64Array(n);
     expect(symmetricEigenvalues(matrix, n, values)).toBe(true);
     // The specific parts of the returns, 0.66 of their variance, have eigenvalues up to this value. Source: Marchenko &
@@ -178,9 +182,9 @@ describe('the returns of a synthetic market', () => {
 
   test('come with more trading and wider bars on days on which more happens', () => {
     const liveliness = columns.map((n, i) => {
-      const volume = column('VOLUME', n).subarray(1).map(Math.log);
-      const low = column('LOW', n);
-      const width = column('HIGH', n)
+      const volume = createColumn('VOLUME', n).subarray(1).map(Math.log);
+      const low = createColumn('LOW', n);
+      const width = createColumn('HIGH', n)
         .map((high, t) => high / low[t]! - 1)
         .subarray(1);
       const size = returns[i]!.map(Math.abs);
@@ -193,20 +197,20 @@ describe('the returns of a synthetic market', () => {
 
 describe('the names of a synthetic market', () => {
   const years = T / 252;
-  const named = (type: string) => lively.actions.filter((action) => action.type === type).length;
-  const within = (count: number, rate: number) => {
+  const countActions = (type: string) => lively.actions.filter((action) => action.type === type).length;
+  const expectRate = (count: number, rate: number) => {
     // A Poisson number deviates from its mean by more than four standard deviations once in 16,000 times.
     const expected = rate * SPEC.assets * years;
     expect(Math.abs(count - expected), `${count} of ${expected}`).toBeLessThan(4 * Math.sqrt(expected) + 1);
   };
 
   test('come and go as often as was asked for', () => {
-    within(lively.universes.filter(({ end }) => end !== null).length, SPEC.delistings_per_year);
-    within(lively.universes.filter(({ start }) => start !== SESSIONS[0]).length, SPEC.listings_per_year);
+    expectRate(lively.universes.filter(({ end }) => end !== null).length, SPEC.delistings_per_year);
+    expectRate(lively.universes.filter(({ start }) => start !== SESSIONS[0]).length, SPEC.listings_per_year);
   });
 
   test('are split as often as requested, and where shares have become expensive', () => {
-    const splits = ['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE'].reduce((sum, type) => sum + named(type), 0);
+    const splits = ['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE'].reduce((sum, type) => sum + countActions(type), 0);
     const rate = SPEC.splits_per_year * SPEC.assets * years;
     expect(splits).toBeGreaterThan(rate - 4 * Math.sqrt(rate));
     expect(splits).toBeLessThan(3 * rate);

@@ -37,11 +37,11 @@ const SPEC: SyntheticSpec = {
 const make = (changes: Partial<SyntheticSpec> = {}) => generateMarket({ ...SPEC, ...changes }, () => {});
 const market = make();
 
-const panel = ({ fields }: MarketContent, name: string) => fields.get(name)!;
+const createPanel = ({ fields }: MarketContent, name: string) => fields.get(name)!;
 
 /** Yields bars with their positions, in the order of the panel. */
-function* bars(content: MarketContent) {
-  const close = panel(content, 'CLOSE');
+function* listBars(content: MarketContent) {
+  const close = createPanel(content, 'CLOSE');
   const names = content.identifiers.length;
   for (let cell = 0; cell < close.length; cell++)
     if (!Number.isNaN(close[cell])) yield { cell, t: Math.floor(cell / names), n: cell % names, close: close[cell]! };
@@ -57,9 +57,9 @@ describe('a synthetic market', () => {
   });
 
   test('has bars whose high and low enclose open and close, on the price grid, with whole volumes', () => {
-    const [opens, highs, lows, volumes] = ['OPEN', 'HIGH', 'LOW', 'VOLUME'].map((name) => panel(market, name));
+    const [opens, highs, lows, volumes] = ['OPEN', 'HIGH', 'LOW', 'VOLUME'].map((name) => createPanel(market, name));
     const broken: object[] = [];
-    for (const { cell, close } of bars(market)) {
+    for (const { cell, close } of listBars(market)) {
       const [open, high, low, volume] = [opens![cell]!, highs![cell]!, lows![cell]!, volumes![cell]!];
       const isEnclosed = high >= Math.max(open, close) && low <= Math.min(open, close) && low > 0;
       const grid = close >= 1 ? 100 : 10_000;
@@ -112,7 +112,7 @@ describe('a synthetic market', () => {
     const earlier = make({ sessions: SESSIONS.slice(0, 1500) });
     const position = new Map(market.identifiers.map((identifier, n) => [identifier, n]));
     for (const name of market.fields.keys()) {
-      const [before, after] = [panel(earlier, name), panel(market, name)];
+      const [before, after] = [createPanel(earlier, name), createPanel(market, name)];
       earlier.identifiers.forEach((identifier, n) => {
         const other = position.get(identifier)!;
         for (let t = 0; t < 1500; t++) {
@@ -122,15 +122,15 @@ describe('a synthetic market', () => {
       });
     }
     const lastDay = SESSIONS[1499]!;
-    const shown = (content: MarketContent) =>
+    const listActions = (content: MarketContent) =>
       content.actions
         .filter(({ exDay }) => exDay <= lastDay)
         .map(({ identifier, type, value, exDay }) => ({ identifier, type, value, exDay }));
-    expect(shown(earlier)).toEqual(shown(market));
+    expect(listActions(earlier)).toEqual(listActions(market));
   });
 
   test('keeps its universe point in time: a member has bars from its start to before its end', () => {
-    const close = panel(market, 'CLOSE');
+    const close = createPanel(market, 'CLOSE');
     const names = market.identifiers.length;
     for (const { identifier, start, end } of market.universes) {
       const n = market.identifiers.indexOf(identifier);
@@ -144,7 +144,7 @@ describe('a synthetic market', () => {
     }
   });
 
-  test('says that a name is delisted only from that day on', () => {
+  test('says that a security is delisted only from that day on', () => {
     const column = market.reference.columns.indexOf('DELISTED');
     for (const rows of market.reference.rows.values()) expect(rows[0]!.values[column]).toBeNull();
     const leavers = new Map(
@@ -162,13 +162,13 @@ describe('a synthetic market', () => {
 
   test('loses the fraction of bars that was asked for and changes nothing else', () => {
     const gappy = make({ missing_rate: 0.1 });
-    const count = [...bars(gappy)].length;
-    const whole = [...bars(market)].length;
+    const count = [...listBars(gappy)].length;
+    const whole = [...listBars(market)].length;
     expect(count / whole).toBeGreaterThan(0.89);
     expect(count / whole).toBeLessThan(0.91);
     expect(gappy.actions).toEqual(market.actions);
-    const closes = panel(market, 'CLOSE');
-    expect([...bars(gappy)].filter(({ cell, close }) => closes[cell] !== close)).toEqual([]);
+    const closes = createPanel(market, 'CLOSE');
+    expect([...listBars(gappy)].filter(({ cell, close }) => closes[cell] !== close)).toEqual([]);
   });
 
   test('raises no warnings except sudden bankruptcies', () => {
@@ -177,7 +177,7 @@ describe('a synthetic market', () => {
     expect(problems.findings().filter(({ code }) => code !== 'PRICE_JUMP')).toEqual([]);
   });
 
-  test('has one identifier a name', () => {
+  test('has one identifier a security', () => {
     expect(new Set(Array.from({ length: TICKERS_MAX }, (_, k) => ticker(k))).size).toBe(TICKERS_MAX);
   });
 });

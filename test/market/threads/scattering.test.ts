@@ -186,14 +186,14 @@ test.runIf(areThere)('a file whose rows cannot be decoded fails with what it fai
   const bytes = await readFile(path);
   bytes.fill(0xff, bytes.length / 2, bytes.length / 2 + 4096);
   await writeFile(path, bytes);
-  const said = async (isApart: boolean): Promise<string> =>
+  const readOutcome = async (isApart: boolean): Promise<string> =>
     read(files, isApart).then(
       () => 'read',
       (fault: Error) => fault.message,
     );
-  const apart = await said(true);
+  const apart = await readOutcome(true);
   expect(apart).toMatch(/error/i);
-  expect(apart).toBe(await said(false));
+  expect(apart).toBe(await readOutcome(false));
 });
 
 function bytesOf({ buffer, byteOffset, byteLength }: Float64Array): Buffer {

@@ -21,13 +21,13 @@ interface Plain {
   readonly series: readonly (readonly [number, number])[];
 }
 
-const key = (day: number, name: string): string => `${day} ${name}`;
+const formatKey = (day: number, name: string): string => `${day} ${name}`;
 
 function contentOf({ days, names, fields, actions, sectors, series }: Plain): MarketContent {
   const panels = [...fields].map(([field, values]) => {
     const panel = new Float64Array(new SharedArrayBuffer(8 * days.length * names.length));
     days.forEach((day, t) =>
-      names.forEach((name, n) => (panel[t * names.length + n] = values.get(key(day, name)) ?? Number.NaN)),
+      names.forEach((name, n) => (panel[t * names.length + n] = values.get(formatKey(day, name)) ?? Number.NaN)),
     );
     return [field, panel] as const;
   });
@@ -60,7 +60,7 @@ const dividend = (identifier: string, exDay: number, value: number): CorporateAc
 });
 
 /** Returns the market after another day, correction, listing, delisting, dividend or column. */
-function later(market: Plain, random: () => number): Plain {
+function changeMarket(market: Plain, random: () => number): Plain {
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
   const draw = random();
   const addCell = (field: string, cell: string, value: number | undefined): Plain['fields'] => {
@@ -73,17 +73,17 @@ function later(market: Plain, random: () => number): Plain {
     const day = market.days.at(-1)! + 1;
     let fields = market.fields;
     for (const name of market.names)
-      fields = new Map([...fields, ['CLOSE', new Map([...fields.get('CLOSE')!, [key(day, name), random()]])]]);
+      fields = new Map([...fields, ['CLOSE', new Map([...fields.get('CLOSE')!, [formatKey(day, name), random()]])]]);
     return { ...market, days: [...market.days, day], fields, series: [...market.series, [day, random()]] };
   }
   if (draw < 0.6)
-    return { ...market, fields: addCell('CLOSE', key(pick(market.days), pick(market.names)), random() - 0.1) };
-  if (draw < 0.65) return { ...market, fields: addCell('CLOSE', key(pick(market.days), pick(market.names)), -0) };
+    return { ...market, fields: addCell('CLOSE', formatKey(pick(market.days), pick(market.names)), random() - 0.1) };
+  if (draw < 0.65) return { ...market, fields: addCell('CLOSE', formatKey(pick(market.days), pick(market.names)), -0) };
   if (draw < 0.7) return { ...market, days: market.days.filter((day) => day !== pick(market.days.slice(1))) };
   if (draw < 0.78) return { ...market, names: [...market.names, `N${Math.floor(random() * 1e6)}`].toSorted() };
   if (draw < 0.83 && market.names.length > 2) return { ...market, names: market.names.slice(1) };
   if (draw < 0.88)
-    return { ...market, fields: addCell('VOLUME', key(pick(market.days), pick(market.names)), random()) };
+    return { ...market, fields: addCell('VOLUME', formatKey(pick(market.days), pick(market.names)), random()) };
   if (draw < 0.92) return { ...market, fields: new Map([['CLOSE', market.fields.get('CLOSE')!]]) };
   if (draw < 0.96)
     return { ...market, actions: [...market.actions, dividend(pick(market.names), pick(market.days), random())] };
@@ -93,7 +93,9 @@ function later(market: Plain, random: () => number): Plain {
 const FIRST: Plain = {
   days: [100, 101, 102],
   names: ['A', 'B', 'C'],
-  fields: new Map([['CLOSE', new Map([100, 101, 102].flatMap((d) => ['A', 'B', 'C'].map((n) => [key(d, n), d])))]]),
+  fields: new Map([
+    ['CLOSE', new Map([100, 101, 102].flatMap((d) => ['A', 'B', 'C'].map((n) => [formatKey(d, n), d])))],
+  ]),
   actions: [dividend('A', 101, 0.5)],
   sectors: new Map([['A', 'S0']]),
   series: [],
@@ -103,7 +105,7 @@ test('every earlier content of random edits comes back with its hash, through th
   const random = seeded(7);
   let market = FIRST;
   const contents = [contentOf(market)];
-  for (let i = 0; i < 60; i++) contents.push(contentOf((market = later(market, random))));
+  for (let i = 0; i < 60; i++) contents.push(contentOf((market = changeMarket(market, random))));
   const changes = contents.slice(1).map((after, i) => decodeChange(encodeChange(contentChange(contents[i]!, after))));
   const last = contents.at(-1)!;
   for (const [i, content] of contents.entries()) {
@@ -117,7 +119,7 @@ test('a copy has the content that it was made of, and with the changes since eac
   const random = seeded(11);
   let market = FIRST;
   const contents = [contentOf(market)];
-  for (let i = 0; i < 20; i++) contents.push(contentOf((market = later(market, random))));
+  for (let i = 0; i < 20; i++) contents.push(contentOf((market = changeMarket(market, random))));
   const copied = decodeContent(copyOf(contents[0]!));
   expect(copied).toEqual(contents[0]);
   const changes = contents.slice(1).map((after, i) => decodeChange(encodeChange(contentChange(after, contents[i]!))));
@@ -132,30 +134,30 @@ test('a day that was appended is taken off again without a copy; a correction co
   const appended = restoreContent(after, [contentChange(before, after)]);
   expect(appended.fields.get('CLOSE')!.buffer).toBe(after.fields.get('CLOSE')!.buffer);
   expect(appended.fields.get('CLOSE')).toHaveLength(9);
-  const volume = new Map([['VOLUME', new Map([[key(100, 'A'), 5]])]]);
+  const volume = new Map([['VOLUME', new Map([[formatKey(100, 'A'), 5]])]]);
   const both = contentOf({ ...FIRST, fields: new Map([...FIRST.fields, ...volume]) });
-  const closes = new Map([...FIRST.fields.get('CLOSE')!, [key(101, 'B'), 7]]);
+  const closes = new Map([...FIRST.fields.get('CLOSE')!, [formatKey(101, 'B'), 7]]);
   const corrected = contentOf({ ...FIRST, fields: new Map([['CLOSE', closes], ...volume]) });
   const undone = restoreContent(corrected, [contentChange(both, corrected)]);
   expect(undone.fields.get('CLOSE')![4]).toBe(101);
   expect(undone.fields.get('VOLUME')!.buffer).toBe(corrected.fields.get('VOLUME')!.buffer);
 });
 
-test('a change costs what has changed: a day its place, a correction its cell', () => {
+test('the cost of a change is the changed data: a day, or the cell of a correction', () => {
   const names = Array.from({ length: 200 }, (_, n) => `N${String(n).padStart(3, '0')}`);
   const random = seeded(3);
   const days = Array.from({ length: 300 }, (_, t) => t);
-  const closes = new Map(days.flatMap((day) => names.map((name) => [key(day, name), random()] as const)));
+  const closes = new Map(days.flatMap((day) => names.map((name) => [formatKey(day, name), random()] as const)));
   const market: Plain = { ...FIRST, days, names, fields: new Map([['CLOSE', closes]]) };
   const before = contentOf(market);
-  const cell = new Map([...closes, [key(150, 'N100'), 1]]);
+  const cell = new Map([...closes, [formatKey(150, 'N100'), 1]]);
   const bytesOf = (after: Plain): number => encodeChange(contentChange(before, contentOf(after))).length;
   expect(bytesOf({ ...market, days: [...days, 300] })).toBeLessThan(400);
   expect(bytesOf({ ...market, fields: new Map([['CLOSE', cell]]) })).toBeLessThan(400);
 });
 
 test('late values are reported: a bar that was missing, a dividend of a past day; values of later days are appended', () => {
-  const missing = new Map([...FIRST.fields.get('CLOSE')!].filter(([at]) => at !== key(101, 'B')));
+  const missing = new Map([...FIRST.fields.get('CLOSE')!].filter(([at]) => at !== formatKey(101, 'B')));
   const before = contentOf({ ...FIRST, fields: new Map([['CLOSE', missing]]), actions: [] });
   const after = contentOf({ ...FIRST, actions: [dividend('A', 101, 0.6), dividend('A', 500, 9)] });
   const late = differenceOf(before, after, { limit: 9, isAppendedListed: false });
@@ -168,7 +170,7 @@ test('late values are reported: a bar that was missing, a dividend of a past day
         table: 'market',
         identifier: 'B',
         field: 'CLOSE',
-        after: FIRST.fields.get('CLOSE')!.get(key(101, 'B')),
+        after: FIRST.fields.get('CLOSE')!.get(formatKey(101, 'B')),
       },
       { ...isLate, table: 'corporate_actions', identifier: 'A', field: 'DIVIDEND.value', after: 0.6 },
     ]),
@@ -183,10 +185,10 @@ test('late values are reported: a bar that was missing, a dividend of a past day
 test('rows are counted as added, changed and removed, and cells are reported with both values', () => {
   const before = contentOf(FIRST);
   const closes = new Map([
-    ...[...FIRST.fields.get('CLOSE')!].filter(([at]) => at !== key(102, 'C')),
-    [key(100, 'A'), 99] as const,
-    [key(103, 'A'), 1] as const,
-    [key(103, 'B'), 1] as const,
+    ...[...FIRST.fields.get('CLOSE')!].filter(([at]) => at !== formatKey(102, 'C')),
+    [formatKey(100, 'A'), 99] as const,
+    [formatKey(103, 'A'), 1] as const,
+    [formatKey(103, 'B'), 1] as const,
   ]);
   const after = contentOf({
     ...FIRST,
@@ -225,9 +227,9 @@ test('rows are counted as added, changed and removed, and cells are reported wit
 test('a column that came changes the bars that have a value in it, in the list of versions as in their difference', () => {
   const before = contentOf(FIRST);
   const volume = new Map([
-    [key(100, 'A'), 5],
-    [key(102, 'C'), 6],
-    [key(103, 'B'), 7], // A bar of an added day, which has no close.
+    [formatKey(100, 'A'), 5],
+    [formatKey(102, 'C'), 6],
+    [formatKey(103, 'B'), 7], // A bar of an added day, which has no close.
   ]);
   const days = [...FIRST.days, 103];
   const after = contentOf({ ...FIRST, days, fields: new Map([...FIRST.fields, ['VOLUME', volume]]) });
@@ -238,7 +240,7 @@ test('a column that came changes the bars that have a value in it, in the list o
   expect(changeCounts(after, before)).toEqual({ ...gone, bars: gone });
 });
 
-test('what shares memory is counted as what does not', () => {
+test('content with shared memory counts the same as other content', () => {
   const before = contentOf(FIRST);
   const close = new Float64Array([...before.fields.get('CLOSE')!, 1, Number.NaN, 2]);
   const grown = { ...before, dates: Int32Array.of(100, 101, 102, 103), fields: new Map([['CLOSE', close]]) };

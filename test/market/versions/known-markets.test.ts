@@ -64,7 +64,7 @@ const randomRun = fc.oneof(
 );
 
 /** Weights as decided: those in force at the effective close also depend on later prices. */
-const decided = ({ index }: Run): unknown[] =>
+const listDecidedWeights = ({ index }: Run): unknown[] =>
   index.compositions.list.map(({ date, session, targets, ...composition }) => {
     const { columns, weights } = targets ?? composition;
     return [date, session, [...columns], [...weights]];
@@ -87,7 +87,7 @@ test('decisions on the data known at the time are those of a plain run, bit for 
       const plain = tryRun(last, document, requestOf(documents));
       if (plain === undefined) return;
       const known = run(last, document, requestOf(documents, knownOf(vintages)));
-      expect(decided(known)).toEqual(decided(plain));
+      expect(listDecidedWeights(known)).toEqual(listDecidedWeights(plain));
       expect(known.level).toEqual(plain.level);
       compared += 1;
     }),
@@ -116,13 +116,13 @@ test('a correction changes no decision from before it was known', () => {
         const never = tryRun(upTo(uncorrected, right.dates.length - 1), document, requestOf(documents));
         const plain = tryRun(last, document, requestOf(documents));
         if (known === undefined || never === undefined || plain === undefined) return;
-        const before = ({ index: { compositions } }: Run): number =>
+        const countDecisions = ({ index: { compositions } }: Run): number =>
           compositions.list.filter(({ decision }) => compositions.sm.sessions[decision]! < right.dates[row]!).length;
-        expect(before(known)).toBe(before(never));
-        const [of, as] = [decided(known), decided(never)];
-        expect(of.slice(0, before(known))).toEqual(as.slice(0, before(never)));
+        expect(countDecisions(known)).toBe(countDecisions(never));
+        const [of, as] = [listDecidedWeights(known), listDecidedWeights(never)];
+        expect(of.slice(0, countDecisions(known))).toEqual(as.slice(0, countDecisions(never)));
         compared += 1;
-        if (JSON.stringify(decided(plain)) !== JSON.stringify(of)) changed += 1;
+        if (JSON.stringify(listDecidedWeights(plain)) !== JSON.stringify(of)) changed += 1;
       },
     ),
     { numRuns: RUNS },
@@ -202,7 +202,7 @@ test.each(['MAIN', 'OTHER'])('indices that a decision asks for are as they were 
   const appended = DATES.map((date, i) => ({ knownOn: parseValidDay(date), content: cut(right, i + 1) }));
   const plain = runOn(calendars, cut(right, 5), document, requestOf(documents));
   const known = runOn(calendars, cut(right, 5), document, requestOf(documents, knownOf(appended)));
-  expect(decided(known)).toEqual(decided(plain));
+  expect(listDecidedWeights(known)).toEqual(listDecidedWeights(plain));
 });
 
 test('a day whose prices came on the next one is decided on the day before', () => {
@@ -220,7 +220,7 @@ test('a day whose prices came on the next one is decided on the day before', () 
   [0.5, 0.25, 0.4, 2 / 3].forEach((weight, i) => expect(first[i], DATES[i + 1]).toBeCloseTo(weight, 14));
 });
 
-test('a name of which nothing was known then is not chosen, one that has gone since is refused, and a later start is waited for', () => {
+test('a security of which nothing was known then is not chosen, one that has gone since is refused, and a later start is waited for', () => {
   const [a, b] = [right.A, right.B];
   const grown = [
     { knownOn: parseValidDay(DATES[0]!), content: cut({ B: b }, 1) },
@@ -229,9 +229,10 @@ test('a name of which nothing was known then is not chosen, one that has gone si
   const { index } = run(cut({ A: a, B: b }, 5), DAILY, { createDecider: indexDecider, known: knownOf(grown) });
   expect(index.compositions.list.map(({ weights }) => weights.length)).toEqual([1, 1, 2, 2, 2]);
   const shrunk = [grown[0]!, { knownOn: parseValidDay(DATES[2]!), content: cut({ A: a }, 5) }];
-  const refusal = (): unknown => run(cut({ A: a }, 5), DAILY, { createDecider: indexDecider, known: knownOf(shrunk) });
-  expect(refusal).toThrow(Refusal);
-  expect(refusal).toThrow(
+  const createRefusal = (): unknown =>
+    run(cut({ A: a }, 5), DAILY, { createDecider: indexDecider, known: knownOf(shrunk) });
+  expect(createRefusal).toThrow(Refusal);
+  expect(createRefusal).toThrow(
     'The security B was selected from the data known at that time, but the data of the run does not contain it.',
   );
 });
@@ -250,7 +251,7 @@ test('a decision from before the first version is refused, with the day of that 
   expect(formatDay(known.at(parseValidDay('2024-01-04')).dates.at(-1)!)).toBe('2024-01-04');
 });
 
-test('where all that came later is dated later, the last content stands for the earlier one', () => {
+test('the last content replaces an earlier one if all later data has later dates', () => {
   const appended = [3, 4, 5].map((count) => ({
     knownOn: parseValidDay(DATES[count - 1]!),
     content: cut(right, count),

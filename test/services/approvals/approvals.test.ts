@@ -7,7 +7,7 @@ import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
 import {
   dayOf,
-  definition,
+  createDefinition,
   familyOn,
   fileOf,
   performed,
@@ -41,7 +41,7 @@ interface Failure {
   readonly error: { readonly code: string; readonly message: string; readonly detail: Record<string, unknown> };
 }
 
-const listed = async (query = '') =>
+const listApprovals = async (query = '') =>
   (await as('ada').ask<{ readonly approvals: Approval[] }>('GET', `/approvals${query}`)).body.approvals;
 const decide = (who: string, id: number, decision: string, comment?: string) =>
   as(who).ask<Approval & Failure>('POST', `/approvals/${id}/decisions`, { decision, ...(comment && { comment }) });
@@ -72,7 +72,7 @@ test('a schedule holds back closes until a second person approves them, and then
   expect(day).toMatchObject({ state: 'waiting', held: [{ index_id: 'CORE', code: 'APPROVAL_REQUIRED' }] });
   expect(day.steps.at(-1)).toMatchObject({ type: 'publish', state: 'done', held: 1, indices: 1 });
   expect(await listPublishedDates(as('ada'), 'CORE')).toEqual([]);
-  const [approval, ...others] = await listed('?state=pending');
+  const [approval, ...others] = await listApprovals('?state=pending');
   expect(others).toEqual([]);
   expect(approval).toMatchObject({
     action: 'publish',
@@ -93,7 +93,7 @@ test('a schedule holds back closes until a second person approves them, and then
   });
   expect(Date.parse(approval!.expires_at) - Date.parse(approval!.requested_at)).toBe(48 * 3_600_000);
   await performed(as('ada'), day1);
-  expect(await listed()).toHaveLength(1); // Equal closes share one pending request.
+  expect(await listApprovals()).toHaveLength(1); // Equal closes share one pending request.
 
   expect((await decide('ben', 1, 'approve', 'Agrees with ours')).body).toMatchObject({ state: 'approved', missing: 0 });
   const done = await waitFor(async () => {
@@ -111,10 +111,10 @@ test('a schedule holds back closes until a second person approves them, and then
   ]);
 });
 
-test('who requested a change does not decide it, under another key of the same name either', async () => {
+test('the requester of a change cannot decide it, also with another key of the same name', async () => {
   await folder.write(fileOf(day2));
   await performed(as('ada'), day2);
-  const [approval] = await listed('?state=pending');
+  const [approval] = await listApprovals('?state=pending');
   const id = approval!.approval_id;
   const ada = Object.keys(keys).filter((name) => name.startsWith('ada') && name !== 'ada');
   expect(ada).toHaveLength(2);
@@ -131,30 +131,30 @@ test('who requested a change does not decide it, under another key of the same n
   // The day does not request the same figures again by itself.
   const isBlocked = ({ code, reason }: HeldIndex) => code === 'APPROVAL_CLOSED' && reason.endsWith('BB is wrong');
   await waitFor(async () => expect((await dayOf(as('ada'), day2)).held.some(isBlocked)).toBe(true));
-  expect(await listed('?state=pending')).toEqual([]);
+  expect(await listApprovals('?state=pending')).toEqual([]);
   expect(await listPublishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
 });
 
 /** Reads the changed history again. */
-async function refreshed(): Promise<void> {
+async function refreshHistory(): Promise<void> {
   const { body } = await as('ada').ask<{ job_id: string }>('POST', '/data/sync', { full: true });
   expect((await as('ada').finished(body.job_id)).status).toBe('succeeded');
 }
 
 test('a rejected change is requested again, and its approval covers exactly its figures', async () => {
   await performed(as('ada'), day2);
-  const [approval] = await listed('?state=pending');
+  const [approval] = await listApprovals('?state=pending');
   await decide('ben', approval!.approval_id, 'approve');
   await waitFor(async () => expect(await listPublishedDates(as('ada'), 'CORE')).toHaveLength(11));
 
   // A price is corrected after the request: the approval of the first figures publishes nothing.
   await folder.write(fileOf(day3));
   await performed(as('ada'), day3);
-  const [first] = await listed('?state=pending');
+  const [first] = await listApprovals('?state=pending');
   await folder.write(fileOf(day3, (price, security) => (security === 'BB' ? price + 1 : price)));
-  await refreshed();
+  await refreshHistory();
   await performed(as('ada'), day3, { again: ['refresh', 'run'] });
-  const pending = await listed('?state=pending');
+  const pending = await listApprovals('?state=pending');
   expect(pending).toHaveLength(2);
   expect((await decide('ben', first!.approval_id, 'approve')).body.state).toBe('approved');
   await performed(as('ada'), day3);
@@ -165,7 +165,7 @@ test('a rejected change is requested again, and its approval covers exactly its 
 
 test('a restatement follows the rule of restatements, and counts each person once', async () => {
   await folder.write(fileOf(day3));
-  await refreshed();
+  await refreshHistory();
   const { body: run } = await as('ada').ask<{ job_id: string }>('POST', '/analytics/CORE/backtest', {});
   await as('ada').finished(run.job_id);
   const restated = { restate: true, reason: 'The price of BB was wrong' };
@@ -189,7 +189,7 @@ test('a restatement follows the rule of restatements, and counts each person onc
 });
 
 test('a definition with published closes changes only with approval, any other at once', async () => {
-  const change = definition('CORE', 'EqualWeight', { name: 'Core, amended' });
+  const change = createDefinition('CORE', 'EqualWeight', { name: 'Core, amended' });
   const put = (body: object) => as('cleo').ask<Failure & { name: string }>('PUT', '/indices/CORE', body);
   const refused = await put(change);
   expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
@@ -201,7 +201,7 @@ test('a definition with published closes changes only with approval, any other a
   expect(codeOf(await put({ ...change, name: 'Something else' }))).toBe('409 APPROVAL_REQUIRED');
   expect((await put(change)).status).toBe(200);
   expect((await put(change)).status).toBe(200); // Nothing changes.
-  expect((await as('cleo').ask('PUT', '/indices/EVEN', definition('EVEN', 'EqualWeight'))).status).toBe(200);
+  expect((await as('cleo').ask('PUT', '/indices/EVEN', createDefinition('EVEN', 'EqualWeight'))).status).toBe(200);
   expect(codeOf(await as('cleo').ask<Failure>('DELETE', '/indices/CORE'))).toBe('409 APPROVAL_REQUIRED');
   expect((await as('cleo').ask('GET', '/indices/CORE')).status).toBe(200);
 });
@@ -209,7 +209,7 @@ test('a definition with published closes changes only with approval, any other a
 test('an amendment is requested as its fields before and after, in sentences, from its date', async () => {
   const changes = { rebalance: { frequency: 'quarterly' } };
   const amendments = [{ effective_from: '2023-09-01', reason: 'Less turnover', changes }];
-  const body = definition('CORE', 'EqualWeight', { name: 'Core, amended', amendments });
+  const body = createDefinition('CORE', 'EqualWeight', { name: 'Core, amended', amendments });
   const refused = await as('cleo').ask<Failure>('PUT', '/indices/CORE', body);
   expect(refused.body.error.message).toContain('Amend the definition of CORE from 2023-09-01 on.');
   const fields = [
@@ -236,7 +236,7 @@ test('every request and decision is in the audit log, with its comment', async (
 
 test('the approvals of a family are requested at once, and an overlay is published after its parent', async () => {
   const doubled = { kind: 'overlay', source_index_id: 'EVEN', overlay: { type: 'leverage', factor: 2 } };
-  const { pipeline: _, rebalance: _reviews, ...rest } = definition('EVEN-2X', 'EqualWeight', doubled);
+  const { pipeline: _, rebalance: _reviews, ...rest } = createDefinition('EVEN-2X', 'EqualWeight', doubled);
   expect((await as('ada').ask('PUT', '/indices/EVEN-2X', rest)).status).toBe(200);
   const steps = [{ type: 'run' }, { type: 'checks' }, { type: 'publish' }];
   await putSchedule(as('ada'), { enabled: false, indices: ['EVEN-2X', 'EVEN'], steps }, 'family');
@@ -247,7 +247,7 @@ test('the approvals of a family are requested at once, and an overlay is publish
     [0, 2],
     [2, 2],
   ]);
-  const pending = await listed(`?state=pending&schedule_id=family&date=${day3}`);
+  const pending = await listApprovals(`?state=pending&schedule_id=family&date=${day3}`);
   expect(pending.map(({ subject }) => subject).toSorted()).toEqual(['EVEN', 'EVEN-2X']);
   const [parent, child] = ['EVEN', 'EVEN-2X'].map((id) => pending.find(({ subject }) => subject === id)!.approval_id);
   await decide('ben', child!, 'approve');
@@ -267,9 +267,9 @@ test('a corporate action is decided by two persons, of whom the second sees its 
   expect((await as('ada').finished(job.job_id)).status).toBe('succeeded');
   const queue = await as('ada').ask<{ actions: readonly DeskAction[] }>('GET', '/actions');
   const path = `/actions/${queue.body.actions[0]!.action_id}/decisions`;
-  const decided = (decision: string) =>
+  const decideAction = (decision: string) =>
     as('ada').ask<DeskAction & Failure>('POST', path, { decision, sources: [{ name: 'Issuer', value: 3 }] });
-  const refused = await decided('confirmed');
+  const refused = await decideAction('confirmed');
   expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
   const id = refused.body.error.detail['approval_id'] as number;
   const facts = await factsOf(id);
@@ -281,6 +281,6 @@ test('a corporate action is decided by two persons, of whom the second sees its 
   expect(even.divisor_after).toBeCloseTo(even.divisor_before!, 12);
   expect(codeOf(await decide('ada', id, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
   expect((await decide('ben', id, 'approve')).body.state).toBe('approved');
-  expect(codeOf(await decided('rejected'))).toBe('409 APPROVAL_REQUIRED'); // Approved was another decision.
-  expect((await decided('confirmed')).body).toMatchObject({ state: 'confirmed' });
+  expect(codeOf(await decideAction('rejected'))).toBe('409 APPROVAL_REQUIRED'); // Approved was another decision.
+  expect((await decideAction('confirmed')).body).toMatchObject({ state: 'confirmed' });
 });

@@ -39,10 +39,12 @@ const findingsOf = (day: ScheduleDay) =>
     .toSorted();
 
 test('a check of the run is refused before the runs, one of data is not', async () => {
-  const body = (check: string) => schedule({ steps: [{ type: 'checks', checks: [{ check }] }, { type: 'run' }] });
-  const { status, detail } = await service.refusal('PUT', '/schedules/other', body('weights'));
+  const createBody = (check: string) => schedule({ steps: [{ type: 'checks', checks: [{ check }] }, { type: 'run' }] });
+  const { status, detail } = await service.refusal('PUT', '/schedules/other', createBody('weights'));
   expect([status, (detail as { findings: { path: string }[] }).findings[0]!.path]).toEqual([422, 'steps[0].checks[0]']);
-  expect((await service.ask('PUT', '/schedules/other', { ...body('coverage'), enabled: false })).status).toBe(200);
+  expect((await service.ask('PUT', '/schedules/other', { ...createBody('coverage'), enabled: false })).status).toBe(
+    200,
+  );
   const compare = { type: 'compare', second_source: { CORE: 'X', OTHER: 'Y' } };
   const refused = await service.refusal('PUT', '/schedules/third', schedule({ steps: [{ type: 'run' }, compare] }));
   expect(JSON.stringify(refused.detail)).toContain('OTHER is no index of the schedule');

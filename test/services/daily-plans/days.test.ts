@@ -93,7 +93,7 @@ test('a day runs and publishes a family, parents first, and a second round publi
   for (const id of FAMILY) expect(await listPublishedDates(service, id)).toEqual(SESSIONS.slice(0, 10));
 });
 
-test('a day waits for the prices of its session, and resumes when they have come', async () => {
+test('a day waits for the prices of its session, and resumes when they arrive', async () => {
   const waiting = await performed(service, day2);
   expect(waiting).toMatchObject({
     state: 'waiting',
@@ -173,11 +173,11 @@ test('files of the published run are written once, and again on request', async 
   expect(made.toSorted()).toEqual(
     [`CORE_${stamp}_closing.csv`, ...FAMILY.map((id) => `${id}_${stamp}_levels.json`), `CORE_${stamp}.pdf`].toSorted(),
   );
-  const attempts = async (request: object) =>
+  const readAttempts = async (request: object) =>
     (await performed(service, day4, request)).steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
   const first = day.steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
-  expect(await attempts({})).toBe(first);
-  expect(await attempts({ again: ['export'] })).not.toBe(first);
+  expect(await readAttempts({})).toBe(first);
+  expect(await readAttempts({ again: ['export'] })).not.toBe(first);
 });
 
 test('the list shows days, newest first, with the next one', async () => {

@@ -12,7 +12,7 @@ afterEach(() => world.close());
 
 const MONDAY = '2026-11-23';
 const ADA = { author: 'ada', keyId: null, note: null, requestId: 'request' };
-const minutes = (count: number) => (world.now += count * 60_000);
+const computeMinutes = (count: number) => (world.now += count * 60_000);
 
 /** Adds a waiver to a stored day, as a person does. */
 function waive(date: string): Promise<void> {
@@ -27,7 +27,7 @@ function waive(date: string): Promise<void> {
 
 test('a waiver that is given during a round outlives it, and the day is due at once', async () => {
   await world.put();
-  minutes(1);
+  computeMinutes(1);
   let rounds = 0;
   const runner = world.runner(async (step, id) => {
     if (step !== 'run' || id !== 'CORE' || ++rounds > 1) return;
@@ -47,7 +47,7 @@ test('a waiver that is given during a round outlives it, and the day is due at o
 
 test('a day whose request is approved during the round that made it is due at the end of the round', async () => {
   await world.put();
-  minutes(1);
+  computeMinutes(1);
   const { documents, days } = world;
   const resumed = { documents, days, schedules: { ids: async () => ['close'] }, now: () => world.now };
   let rounds = 0;
@@ -64,15 +64,15 @@ test('a day whose request is approved during the round that made it is due at th
 
 test('steps that are requested again during a round are performed after it, under the schedule of the request', async () => {
   await world.put();
-  minutes(1);
+  computeMinutes(1);
   let requests = 0;
-  const again = (step: 'run' | 'publish') =>
+  const repeatStep = (step: 'run' | 'publish') =>
     world.people.run('close', MONDAY, { again: [step], reason: 'Late figures' }, ADA);
   const runner = world.runner(async (step, id) => {
     if (step !== 'publish' || id !== 'CORE' || requests++ > 0) return;
     await world.put({ retry_minutes: 7 });
-    expect(await again('run')).toMatchObject({ state: 'running', next_attempt_at: formatTimestamp(world.now) });
-    await again('publish');
+    expect(await repeatStep('run')).toMatchObject({ state: 'running', next_attempt_at: formatTimestamp(world.now) });
+    await repeatStep('publish');
   });
   await runner.tick();
   expect(await world.day(MONDAY)).toMatchObject({ state: 'waiting', rounds: 1, finished_at: null });
@@ -87,7 +87,7 @@ test('steps that are requested again during a round are performed after it, unde
 
 test('a day that is skipped during a round forgets a request to perform it again', async () => {
   await world.put();
-  minutes(1);
+  computeMinutes(1);
   const runner = world.runner(async (step, id) => {
     if (step !== 'run' || id !== 'CORE') return;
     await world.people.run('close', MONDAY, { again: ['run'], reason: null }, ADA);
@@ -101,7 +101,7 @@ test('a day that is skipped during a round forgets a request to perform it again
 
 test('a decision that follows the end of a round is not overwritten by the round', async () => {
   await world.put();
-  minutes(1);
+  computeMinutes(1);
   let waived = Promise.resolve();
   const end = world.documents.subscribe('day-changed', () => {
     waived = waived.then(async () => {
@@ -122,7 +122,7 @@ test('a decision that follows the end of a round is not overwritten by the round
 
 test('a closure that another process recorded ends the day before its notification comes', async () => {
   await world.put();
-  minutes(1);
+  computeMinutes(1);
   const changes = [{ date: MONDAY, session: 'closed', reason: 'Storm' }];
   await world.documents.transaction(async (tx) => void (await tx.put('closures', createFileName('XNYS'), { changes })));
   await world.runner().tick();

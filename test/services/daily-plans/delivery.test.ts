@@ -29,11 +29,11 @@ afterAll(async () => {
   mail.close();
 });
 
-const folder = (name: string) => ({ name, type: 'folder', url: `file://${out}/${name}` });
+const createFolder = (name: string) => ({ name, type: 'folder', url: `file://${out}/${name}` });
 const acme = (change: object = {}) => ({
   name: 'Acme',
   entitlements: [{ indices: ['CORE'], tables: ['closing', 'report'] }],
-  targets: [folder('acme'), { name: 'mail', type: 'mail', to: ['desk@acme.example'] }],
+  targets: [createFolder('acme'), { name: 'mail', type: 'mail', to: ['desk@acme.example'] }],
   ...change,
 });
 const findingsOf = async (body: object, id = 'ACME') => {
@@ -50,7 +50,7 @@ test('a client is refused for an index, a target or a range that cannot be', asy
   expect(await findingsOf(acme({ entitlements: [{ starts_on: '2024-02-01', ends_on: '2024-01-01' }] }))).toEqual([
     'INVALID_RANGE entitlements[0].ends_on',
   ]);
-  const misspelt = { entitlements: [{ tables: ['closin'] }], targets: [{ ...folder('a'), tables: ['reports'] }] };
+  const misspelt = { entitlements: [{ tables: ['closin'] }], targets: [{ ...createFolder('a'), tables: ['reports'] }] };
   expect(await findingsOf(acme(misspelt))).toEqual([
     'NOT_IN_CHOICES entitlements[0].tables[0]',
     'NOT_IN_CHOICES targets[0].tables[0]',
@@ -61,25 +61,26 @@ test('a client is refused for an index, a target or a range that cannot be', asy
     url: 'sftp://acme@sftp.acme.example/in',
     host_key: `SHA256:${'A'.repeat(43)}`,
   };
-  expect(await findingsOf(acme({ targets: [folder('a'), folder('a'), sftp] }))).toEqual([
+  expect(await findingsOf(acme({ targets: [createFolder('a'), createFolder('a'), sftp] }))).toEqual([
     'DUPLICATE_ID targets[1].name',
     'REQUIRED targets[2].secret',
     'TARGET_NOT_ALLOWED targets[2].url',
   ]);
-  const away = { ...folder('a'), url: 'file:///etc' };
+  const away = { ...createFolder('a'), url: 'file:///etc' };
   const withPassword = { ...sftp, url: 'sftp://acme:secret@sftp.acme.example/in' };
   expect(await findingsOf(acme({ targets: [away] }))).toEqual(['TARGET_NOT_ALLOWED targets[0].url']);
   expect((await service.refusal('PUT', '/clients/ACME', acme({ targets: [withPassword] }))).status).toBe(422);
-  const upwards = { ...folder('a'), path: '../{file}' };
+  const upwards = { ...createFolder('a'), path: '../{file}' };
   expect((await service.refusal('PUT', '/clients/ACME', acme({ targets: [upwards] }))).status).toBe(422);
 });
 
 test('a day delivers the entitled files to each client, and holds the log', async () => {
   expect((await service.ask('PUT', '/clients/ACME', acme())).status).toBe(200);
-  const whole = { name: 'Whole', entitlements: [{}], targets: [folder('whole')] };
+  const whole = { name: 'Whole', entitlements: [{}], targets: [createFolder('whole')] };
   expect((await service.ask('PUT', '/clients/WHOLE', whole)).status).toBe(200);
   expect(
-    (await service.ask('PUT', '/clients/NOBODY', { ...whole, entitlements: [], targets: [folder('nobody')] })).status,
+    (await service.ask('PUT', '/clients/NOBODY', { ...whole, entitlements: [], targets: [createFolder('nobody')] }))
+      .status,
   ).toBe(200);
   const steps = [
     { type: 'run' },
@@ -159,7 +160,7 @@ test('a client that may no longer receive anything does not hold the day open', 
   rmSync(join(out, 'whole'), { recursive: true });
   writeFileSync(join(out, 'whole'), '');
   expect((await performed(service, day, { again: ['deliver'] })).state).toBe('waiting');
-  await service.ask('PUT', '/clients/WHOLE', { name: 'Whole', entitlements: [], targets: [folder('whole')] });
+  await service.ask('PUT', '/clients/WHOLE', { name: 'Whole', entitlements: [], targets: [createFolder('whole')] });
   const done = await performed(service, day);
   expect([
     done.state,

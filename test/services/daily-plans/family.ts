@@ -41,7 +41,7 @@ export function fileOf(date: string, edit: Edit = (price) => price): Readonly<Re
   return { [`market/${date}.csv`]: `identifier,date,CLOSE,VOLUME,SHARES_OUTSTANDING\n${rows.join('\n')}\n` };
 }
 
-export const definition = (id: string, weighting: string, change: object = {}) => ({
+export const createDefinition = (id: string, weighting: string, change: object = {}) => ({
   id,
   name: id,
   calendar: 'XNYS',
@@ -65,8 +65,8 @@ export async function familyOn(service: RunningService, count: number) {
     const { status, body: answer } = await service.ask('PUT', `/indices/${id}`, body);
     if (status !== 200) throw new Error(JSON.stringify(answer));
   };
-  await put('CORE', definition('CORE', 'EqualWeight'));
-  await put('EVEN', definition('EVEN', 'EqualWeight', { rebalance: { frequency: 'quarterly' } }));
+  await put('CORE', createDefinition('CORE', 'EqualWeight'));
+  await put('EVEN', createDefinition('EVEN', 'EqualWeight', { rebalance: { frequency: 'quarterly' } }));
   await put('CORE-FEE', {
     id: 'CORE-FEE',
     name: 'CORE-FEE',

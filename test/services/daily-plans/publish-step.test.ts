@@ -7,7 +7,7 @@ const DATE = '2026-11-24';
 const before = { state: 'done', message: '1 closes published.', at: '2026-11-24T23:31:00', detail: { run_id: 'old' } };
 
 /** Returns the result of the step on a day that has already published its close. @param entries log of the session */
-async function again(entries: readonly Partial<PublicationEntry>[]): Promise<ItemResult | undefined> {
+async function repeatPublication(entries: readonly Partial<PublicationEntry>[]): Promise<ItemResult | undefined> {
   let result: ItemResult | undefined;
   const publications = {
     publish: async () => ({ published: 0, restated: 0, run_id: 'new', head: 'h', through: DATE, error: null }),
@@ -31,7 +31,7 @@ async function again(entries: readonly Partial<PublicationEntry>[]): Promise<Ite
 }
 
 test('a repeated day keeps the run that it published', async () => {
-  expect(await again([{ kind: 'close', at: '2026-11-24T23:30:59' }])).toEqual(before);
+  expect(await repeatPublication([{ kind: 'close', at: '2026-11-24T23:30:59' }])).toEqual(before);
 });
 
 test('a repeated day whose close was restated later has the run with the restated figures', async () => {
@@ -39,5 +39,5 @@ test('a repeated day whose close was restated later has the run with the restate
     { kind: 'close', at: '2026-11-24T23:30:59' },
     { kind: 'restatement', at: '2026-11-25T23:31:00' },
   ] as const;
-  expect(await again(entries)).toMatchObject({ state: 'done', detail: { run_id: 'new' } });
+  expect(await repeatPublication(entries)).toMatchObject({ state: 'done', detail: { run_id: 'new' } });
 });

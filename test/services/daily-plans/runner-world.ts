@@ -66,12 +66,12 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
     now: Date.parse(start),
     authorFault: (): string | undefined => undefined,
   };
-  const now = (): number => world.now;
-  const schedules = createSchedules({ documents, calendars, now });
-  const days = createStoredDays({ documents, now, isShared: true });
-  const people = createDays({ documents, schedules, days, calendars, now, ...NOBODY });
+  const readTime = (): number => world.now;
+  const schedules = createSchedules({ documents, calendars, now: readTime });
+  const days = createStoredDays({ documents, now: readTime, isShared: true });
+  const people = createDays({ documents, schedules, days, calendars, now: readTime, ...NOBODY });
   const rebalance = { frequency: 'monthly' };
-  const rule = (id: string) => ({
+  const createRule = (id: string) => ({
     id,
     name: id,
     calendar: 'XNYS',
@@ -89,7 +89,8 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
     overlay: { type: 'decrement', percent: 0.05 },
   };
   await documents.transaction(async (tx) => {
-    for (const document of [rule('CORE'), rule('EVEN'), overlay]) await tx.put('index', document.id, document);
+    for (const document of [createRule('CORE'), createRule('EVEN'), overlay])
+      await tx.put('index', document.id, document);
   });
 
   /** Performs a step like the real ones: completed work is not repeated. */
@@ -155,7 +156,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
     const types: StepType[] = ['refresh', 'run', 'publish', 'export', 'render'];
     // One for each type.
     const performers = Object.fromEntries(types.map((type) => [type, performer(type, fault)])) as unknown as Performers;
-    const clock = { now, monotonicMs: now, after: () => () => {} };
+    const clock = { now: readTime, monotonicMs: readTime, after: () => () => {} };
     return createDayRunner({
       documents,
       schedules,

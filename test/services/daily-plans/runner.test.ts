@@ -9,7 +9,7 @@ afterEach(() => world.close());
 
 const MONDAY = '2026-11-23';
 const TUESDAY = '2026-11-24';
-const minutes = (count: number) => (world.now += count * 60_000);
+const computeMinutes = (count: number) => (world.now += count * 60_000);
 const wholeDay = (date: string) =>
   ['refresh', 'run', 'publish'].flatMap((step) => ['CORE', 'EVEN', 'CORE-FEE'].map((id) => `${step} ${id} ${date}`));
 
@@ -18,7 +18,7 @@ test('a day begins at its time, in its order, and once', async () => {
   const runner = world.runner();
   await runner.tick();
   expect(world.done).toEqual([]);
-  minutes(1);
+  computeMinutes(1);
   await runner.tick();
   await runner.tick();
   expect(world.done).toEqual(wholeDay(MONDAY));
@@ -37,7 +37,7 @@ test('a family of 200 indices is performed in one plan, each index after those t
   const idOf = (k: number): string => `I${String(k).padStart(3, '0')}`;
   const common = { calendar: 'XNYS', base_date: '2020-01-02' };
   const rule = { pipeline: { weighting: { type: 'EqualWeight' } } };
-  const overlay = (source: number) => ({
+  const createOverlay = (source: number) => ({
     kind: 'overlay',
     source_index_id: idOf(source),
     overlay: { type: 'decrement', percent: 0.05 },
@@ -47,13 +47,13 @@ test('a family of 200 indices is performed in one plan, each index after those t
     id: idOf(k),
     name: idOf(k),
     ...common,
-    ...(k < 100 ? rule : overlay(k < 150 ? k - 100 : k - 50)),
+    ...(k < 100 ? rule : createOverlay(k < 150 ? k - 100 : k - 50)),
   }));
   await world.documents.transaction(async (tx) => {
     for (const document of family) await tx.put('index', document.id, document);
   });
   await world.put({ indices: family.map(({ id }) => id).toReversed(), steps: [{ type: 'run' }] });
-  minutes(1);
+  computeMinutes(1);
   await world.runner().tick();
   expect(await world.day(MONDAY)).toMatchObject({ state: 'done', held: [] });
   const at = new Map(world.done.map((entry, place) => [entry.split(' ')[1]!, place]));
@@ -77,9 +77,9 @@ test('sessions of an outage are caught up in their order, those before them are 
   expect(world.done).toEqual([...wholeDay('2026-11-27'), ...wholeDay('2026-11-30')]);
 });
 
-test('a schedule that is not enabled begins nothing', async () => {
+test('a disabled schedule starts no day', async () => {
   await world.put({ enabled: false });
-  minutes(60);
+  computeMinutes(60);
   await world.runner().tick();
   expect(await world.day(MONDAY)).toBeUndefined();
 });
@@ -90,7 +90,7 @@ test('a blocked index holds back the overlay on it on this day and on the next, 
   const runner = world.runner((step, id, date) => {
     if (isBlocked && step === 'publish' && id === 'CORE' && date === MONDAY) throw new Blocked('no price of AA');
   });
-  minutes(1);
+  computeMinutes(1);
   await runner.tick();
   const day = (await world.day(MONDAY))!;
   expect([day.state, day.held.map(({ index_id }) => index_id), day.reason]).toEqual([
@@ -98,13 +98,13 @@ test('a blocked index holds back the overlay on it on this day and on the next, 
     ['CORE', 'CORE-FEE'],
     'CORE: no price of AA CORE-FEE: Its parent CORE is held back: no price of AA',
   ]);
-  minutes(24 * 60);
+  computeMinutes(24 * 60);
   world.done.length = 0;
   await runner.tick();
   expect(world.done).toEqual(['refresh', 'run', 'publish'].map((step) => `${step} EVEN ${TUESDAY}`));
   expect((await world.day(TUESDAY))!.held).toEqual(day.held);
   isBlocked = false;
-  minutes(10);
+  computeMinutes(10);
   world.done.length = 0;
   await runner.tick();
   const both = ['CORE', 'CORE-FEE'];
@@ -118,23 +118,23 @@ test('with on_failure stop a blocked index holds back its family, and the days a
   const runner = world.runner((step, id) => {
     if (step === 'run' && id === 'EVEN') throw new Blocked('no run');
   });
-  minutes(1);
+  computeMinutes(1);
   await runner.tick();
   expect(world.done.some((line) => line.startsWith('publish'))).toBe(false);
-  minutes(24 * 60);
+  computeMinutes(24 * 60);
   await runner.tick();
   expect((await world.day(TUESDAY))!).toMatchObject({ state: 'waiting', rounds: 0 });
 });
 
-test('a day is looked at again after its minutes, and is late once its deadline has passed', async () => {
+test('a day is checked again after its interval, and is late after its deadline', async () => {
   await world.put({ retry_minutes: 30, deadline_minutes: 45 });
   const runner = world.runner((step, id) => {
     if (step === 'publish' && id === 'EVEN') throw new Blocked('not yet');
   });
-  minutes(1);
+  computeMinutes(1);
   await runner.tick();
   const roundsAfter = async (count: number) => {
-    minutes(count);
+    computeMinutes(count);
     await runner.tick();
     const { rounds, is_late: isLate } = (await world.day(MONDAY))!;
     return [rounds, isLate];
@@ -147,7 +147,7 @@ test('a day is looked at again after its minutes, and is late once its deadline 
 test('two processes share the days of a schedule: each step is performed once', async () => {
   await world.put();
   await world.put({}, 'other');
-  minutes(1);
+  computeMinutes(1);
   const [one, two] = [world.runner(() => new Promise((resolve) => setImmediate(resolve))), world.runner()];
   await Promise.all([one.tick(), two.tick(), one.tick(), two.tick()]);
   await Promise.all([one.tick(), two.tick()]);
@@ -158,7 +158,7 @@ test.for(['refresh', 'run', 'publish'] as const)(
   'a process that dies in the step %s is followed by another once its lease has ended',
   async (where) => {
     await world.put();
-    minutes(1);
+    computeMinutes(1);
     let died: () => void = () => {};
     const isDead = new Promise<void>((resolve) => (died = resolve));
     const silent = world.doomedRunner(async (step, id) => {
@@ -181,7 +181,7 @@ test.for(['refresh', 'run', 'publish'] as const)(
 
 test('a step that fails unexpectedly is tried again later', async () => {
   await world.put();
-  minutes(1);
+  computeMinutes(1);
   let isBroken = true;
   const runner = world.runner((step) => {
     if (isBroken && step === 'run') throw new Error('a defect');
@@ -192,14 +192,14 @@ test('a step that fails unexpectedly is tried again later', async () => {
     reason: expect.stringContaining('unexpectedly') as string,
   });
   isBroken = false;
-  minutes(10);
+  computeMinutes(10);
   await runner.tick();
   expect((await world.day(MONDAY))!).toMatchObject({ state: 'done', rounds: 2 });
 });
 
-test('a day whose database or object store was out of reach waits, and continues once it answers', async () => {
+test('a day waits while the database or object store is unavailable, and continues afterwards', async () => {
   await world.put();
-  minutes(1);
+  computeMinutes(1);
   const away = 'The object store cannot be reached.';
   let isAway = true;
   const runner = world.runner((step, id) => {
@@ -210,14 +210,14 @@ test('a day whose database or object store was out of reach waits, and continues
   expect([day.state, day.held.map(({ index_id: id }) => id)]).toEqual(['waiting', ['CORE', 'CORE-FEE']]);
   expect(day.reason).toContain(away);
   isAway = false;
-  minutes(10);
+  computeMinutes(10);
   await runner.tick();
   expect((await world.day(MONDAY))!).toMatchObject({ state: 'done', held: [] });
 });
 
 test('a step that is refused as a whole blocks the day with its reason', async () => {
   await world.put();
-  minutes(1);
+  computeMinutes(1);
   const runner = world.runner((step) => {
     if (step === 'run') throw new Refusal('NO_DATA_SOURCE', 'No data store is being served.');
   });
@@ -232,15 +232,15 @@ test('a day whose author may no longer act is blocked with the reason, and conti
   let fault: string | undefined = 'The key desk was revoked.';
   world.authorFault = () => fault;
   const runner = world.runner();
-  minutes(1);
+  computeMinutes(1);
   await runner.tick();
   expect(await world.day(MONDAY)).toMatchObject({ state: 'blocked', reason: fault, held: [] });
   expect(world.done).toEqual([]);
-  minutes(24 * 60);
+  computeMinutes(24 * 60);
   await runner.tick();
   expect([world.done, (await world.day(TUESDAY))!.state]).toEqual([[], 'waiting']);
   fault = undefined;
-  minutes(10);
+  computeMinutes(10);
   await runner.tick();
   expect(world.done).toEqual([...wholeDay(MONDAY), ...wholeDay(TUESDAY)]);
 });
@@ -248,7 +248,7 @@ test('a day whose author may no longer act is blocked with the reason, and conti
 test('files of a day are kept for their days after its end, and longer once the day is performed again', async () => {
   await world.put({ keep_files_days: 30 });
   const runner = world.runner();
-  minutes(1);
+  computeMinutes(1);
   await runner.tick();
   const addFile = async () => {
     const day = (await world.day(MONDAY))!;
@@ -261,16 +261,16 @@ test('files of a day are kept for their days after its end, and longer once the 
     await world.documents.transaction((tx) => world.days.changeIn(tx, changed));
   };
   const hasFile = async () => (await world.day(MONDAY))!.steps[2]!.items.some(({ artifact }) => artifact !== null);
-  const after = async (days: number) => {
-    minutes(days * 24 * 60);
+  const runDays = async (days: number) => {
+    computeMinutes(days * 24 * 60);
     await runner.tick();
     return hasFile();
   };
   await addFile();
-  expect(await after(30)).toBe(true);
-  expect(await after(1)).toBe(false);
+  expect(await runDays(30)).toBe(true);
+  expect(await runDays(1)).toBe(false);
   await addFile();
-  expect(await after(20)).toBe(true);
-  expect(await after(10)).toBe(true);
-  expect(await after(1)).toBe(false);
+  expect(await runDays(20)).toBe(true);
+  expect(await runDays(10)).toBe(true);
+  expect(await runDays(1)).toBe(false);
 });

@@ -16,7 +16,7 @@ async function delivered(date: string, actions: readonly string[]): Promise<void
   await folder.write({ ...fileOf(date, split), 'corporate_actions.csv': `${rows.join('\n')}\n` });
 }
 
-const queue = async (query = '') =>
+const createQueue = async (query = '') =>
   (await service.ask<{ actions: DeskAction[]; total: number }>('GET', `/actions${query}`)).body;
 const decide = (id: string, body: object) => service.ask<DeskAction>('POST', `/actions/${id}/decisions`, body);
 const heldBy = async (date: string) =>
@@ -45,7 +45,7 @@ test('a session without actions is published', async () => {
 test('an action that takes effect holds its index back until it is confirmed', async () => {
   await delivered(day2, [`AA,SPLIT,2,${day2}`]);
   expect(await heldBy(day2)).toEqual([`The SPLIT of AA on ${day2} is not confirmed.`]);
-  const { actions, total } = await queue('?state=new');
+  const { actions, total } = await createQueue('?state=new');
   expect([total, actions.map(({ identifier, type, value, flags }) => [identifier, type, value, flags])]).toEqual([
     1,
     [['AA', 'SPLIT', 2, []]],
@@ -62,7 +62,7 @@ test('an action that takes effect holds its index back until it is confirmed', a
 });
 
 test('an action shows its effect on each index, before and after', async () => {
-  const [action] = (await queue()).actions;
+  const [action] = (await createQueue()).actions;
   const { body } = await service.ask<z.infer<typeof DeskActionDetail>>('GET', `/actions/${action!.action_id}`);
   const core = body.effects.find(({ index_id: id }) => id === 'CORE')!;
   expect(core.state).toBe('effective');
@@ -74,11 +74,11 @@ test('an action shows its effect on each index, before and after', async () => {
 test('an action that differs from a source is flagged, and one with changed terms is amended and holds back again', async () => {
   await delivered(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.3,${day3}`]);
   expect(await heldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} is not confirmed.`]);
-  const find = async () => (await queue('?identifier=BB')).actions[0]!;
+  const find = async () => (await createQueue('?identifier=BB')).actions[0]!;
   const { action_id: id } = await find();
   const decided = await decide(id, { decision: 'confirmed', sources: [{ name: 'Vendor B', value: 0.25 }] });
   expect(decided.body.flags).toEqual(['Vendor B has the value 0.25, the store 0.3.']);
-  expect((await queue('?flagged=true')).actions.map(({ identifier }) => identifier)).toEqual(['BB']);
+  expect((await createQueue('?flagged=true')).actions.map(({ identifier }) => identifier)).toEqual(['BB']);
 
   await delivered(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.25,${day3}`]);
   const { body } = await service.ask<{ job_id: string }>('POST', '/data/sync', { full: true });

@@ -8,7 +8,7 @@ const DAYS = [...openCalendars().get('XNYS')!.sessions]
   .filter((day) => day >= '2024-01-02' && day <= '2024-03-28');
 const NAMES = ['A', 'B'];
 const BARS = ['identifier', 'date', 'CLOSE'];
-const frame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
+const createFrame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
   index: data.map((_, i) => i),
   columns,
   data,
@@ -24,15 +24,15 @@ afterAll(() => service.close());
 test('an exchange rate of 0 or less is reported at import, flagged by the audit and refused where it is needed', async () => {
   const AT = 40;
   const tables = {
-    market: frame(
+    market: createFrame(
       BARS,
       DAYS.flatMap((day, t) => NAMES.map((name, n) => [name, day, 50 + n + (t % 7)])),
     ),
-    reference: frame(
+    reference: createFrame(
       ['identifier', 'CURRENCY'],
       NAMES.map((name) => [name, 'USD']),
     ),
-    series: frame(
+    series: createFrame(
       BARS,
       DAYS.map((day, t) => ['EURUSD', day, t === AT ? -1 : 1.1]),
     ),
@@ -81,18 +81,18 @@ test('an exchange rate of 0 or less is reported at import, flagged by the audit 
 
 /** Securities at 100, 200, ... on all days except E, which ends on the twentieth; and a level with an exchange rate. */
 const tablesWith = (actions: readonly (readonly unknown[])[], currencies: readonly (readonly unknown[])[] = []) => ({
-  market: frame(
+  market: createFrame(
     [...BARS, 'VOLUME'],
     ['A', 'B', 'C', 'D', 'E'].flatMap((name, n) =>
       DAYS.slice(0, name === 'E' ? 20 : DAYS.length).map((day) => [name, day, 100 * (n + 1), 1000]),
     ),
   ),
-  corporate_actions: frame(
+  corporate_actions: createFrame(
     ['identifier', 'type', 'value', 'ex_date', 'announced', 'related', 'subscription_price', 'election_date'],
     actions.map((row) => (row.length === 8 ? row : [...row, null])),
   ),
-  ...(currencies.length === 0 ? {} : { reference: frame(['identifier', 'CURRENCY'], currencies) }),
-  series: frame(
+  ...(currencies.length === 0 ? {} : { reference: createFrame(['identifier', 'CURRENCY'], currencies) }),
+  series: createFrame(
     BARS,
     DAYS.flatMap((day, t) => [
       ['LEVEL', day, t < 30 ? 99 : 3000],
@@ -110,7 +110,7 @@ const importOf = (tables: object) => ({
   activate: true,
 });
 
-test('a merger into no other name is refused', async () => {
+test('a merger into no other security is refused', async () => {
   for (const [related, code] of [
     [null, 'REQUIRED'],
     ['A', 'NOT_IN_CHOICES'],
@@ -131,15 +131,15 @@ test('a merger into no other name is refused', async () => {
 
 test('endings and splits of one security on one day are a finding that states the applied one; an offer with an election is none', async () => {
   const columns = ['identifier', 'type', 'value', 'ex_date', 'related', 'cash', 'election_date'];
-  const tables = (actions: readonly (readonly unknown[])[]) => ({
+  const createTables = (actions: readonly (readonly unknown[])[]) => ({
     ...tablesWith([]),
-    corporate_actions: frame(columns, actions),
+    corporate_actions: createFrame(columns, actions),
   });
   const findingsOf = async (...actions: readonly (readonly unknown[])[]) => {
     const { status, body } = await service.ask<{ findings: { code: string }[] }>(
       'POST',
       '/data/import',
-      importOf(tables(actions)),
+      importOf(createTables(actions)),
     );
     expect(status).toBe(201);
     return body.findings.filter(({ code }) => code === 'ACTION_CONFLICT');
@@ -175,10 +175,14 @@ test('endings and splits of one security on one day are a finding that states th
 
 test('cash besides shares is read, kept and served of a merger, and refused of any other action', async () => {
   const columns = ['identifier', 'type', 'value', 'ex_date', 'related', 'Cash'];
-  const imported = (...actions: readonly (readonly unknown[])[]) =>
-    service.ask('POST', '/data/import', importOf({ ...tablesWith([]), corporate_actions: frame(columns, actions) }));
+  const importStore = (...actions: readonly (readonly unknown[])[]) =>
+    service.ask(
+      'POST',
+      '/data/import',
+      importOf({ ...tablesWith([]), corporate_actions: createFrame(columns, actions) }),
+    );
   expect(
-    (await imported(['E', 'MERGER', 1, DAYS[20], 'C', 200], ['A', 'DIVIDEND', 1, DAYS[20], null, null])).status,
+    (await importStore(['E', 'MERGER', 1, DAYS[20], 'C', 200], ['A', 'DIVIDEND', 1, DAYS[20], null, null])).status,
   ).toBe(201);
   const of = async (name: string) =>
     (await service.ask<{ actions: object[] }>('GET', `/data/corporate-actions/${name}`)).body.actions;
@@ -189,7 +193,7 @@ test('cash besides shares is read, kept and served of a merger, and refused of a
     ['MERGER', -2, 'OUT_OF_RANGE'],
     ['MERGER', 'much', 'NOT_A_NUMBER'],
   ] as const)
-    expect((await imported(['E', type, 1, DAYS[20], 'C', cash])).body).toMatchObject({
+    expect((await importStore(['E', type, 1, DAYS[20], 'C', cash])).body).toMatchObject({
       error: { detail: { findings: [{ code, path: 'corporate_actions[row 1].Cash' }] } },
     });
 });
@@ -219,20 +223,20 @@ test('improbable values of an action or a currency are reported with both number
     '/data/import',
     importOf(tablesWith(actions, currencies)),
   );
-  const dated = (name: string, day: number) => `corporate_actions[${name} ${DAYS[day]}]`;
+  const nameCell = (name: string, day: number) => `corporate_actions[${name} ${DAYS[day]}]`;
   const reports = [
-    ['ACTION_DATES', dated('A', 30), `${DAYS[31]}, behind its ex-date ${DAYS[30]}`],
-    ['ACTION_SIZE', dated('A', 31), `pays 50 a share; that is no less than the close before, 50 of ${DAYS[30]}`],
-    ['ACTION_SIZE', dated('A', 31), `from 100 on ${DAYS[30]} to 100 on ${DAYS[31]} as without it`],
-    ['ACTION_SIZE', dated('B', 30), `subscription_price of 201; that is above the close before, 200 of ${DAYS[29]}`],
-    ['ACTION_DATES', dated('B', 32), `${DAYS[31]}, behind its election_date ${DAYS[29]}`],
-    ['ACTION_WITHOUT_PRICE', dated('C', 30), 'names no related identifier'],
-    ['ACTION_DATES', dated('C', 40), `it has a bar on ${DAYS[50]}`],
-    ['ACTION_SIZE', dated('D', 55), `pays 601 a share; that is far from the close before, 400 of ${DAYS[54]}`],
+    ['ACTION_DATES', nameCell('A', 30), `${DAYS[31]}, behind its ex-date ${DAYS[30]}`],
+    ['ACTION_SIZE', nameCell('A', 31), `pays 50 a share; that is no less than the close before, 50 of ${DAYS[30]}`],
+    ['ACTION_SIZE', nameCell('A', 31), `from 100 on ${DAYS[30]} to 100 on ${DAYS[31]} as without it`],
+    ['ACTION_SIZE', nameCell('B', 30), `subscription_price of 201; that is above the close before, 200 of ${DAYS[29]}`],
+    ['ACTION_DATES', nameCell('B', 32), `${DAYS[31]}, behind its election_date ${DAYS[29]}`],
+    ['ACTION_WITHOUT_PRICE', nameCell('C', 30), 'names no related identifier'],
+    ['ACTION_DATES', nameCell('C', 40), `it has a bar on ${DAYS[50]}`],
+    ['ACTION_SIZE', nameCell('D', 55), `pays 601 a share; that is far from the close before, 400 of ${DAYS[54]}`],
     // 0.5 of 300 for 500.
     [
       'ACTION_SIZE',
-      dated('E', 20),
+      nameCell('E', 20),
       `worth 150 at the close of ${DAYS[19]}; that is far from the own close before, 500`,
     ],
     ['UNKNOWN_CURRENCY', 'reference[B].CURRENCY', 'XQZ'],
@@ -297,7 +301,7 @@ test('a series whose values cannot be percent a year is flagged where a rate is 
   expect((await run({})).status).toBe('succeeded');
 });
 
-test('a pack of a closed day says whose closes price it, one of names that have ended how they did', async () => {
+test('a pack of a closed day says whose closes price it, one of securities that have ended how they did', async () => {
   const ended = ['E', 'ACQUISITION', 520, DAYS[20], null, null, null];
   await service.ask('POST', '/data/import', importOf(tablesWith([ended])));
   const pack = (request: object) =>

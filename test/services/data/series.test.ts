@@ -30,17 +30,17 @@ const priceOf = (name: string, t: number): number => {
 };
 const rowsOf = (names: readonly string[], more: (name: string) => readonly (string | null)[] = () => []) =>
   DAYS.flatMap((day, t) => names.map((name) => [name, day, priceOf(name, t), ...more(name)]));
-const frame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
+const createFrame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
   index: data.map((_, i) => i),
   columns,
   data,
 });
 const BARS = ['identifier', 'date', 'CLOSE'];
-const REFERENCE = frame(
+const REFERENCE = createFrame(
   ['identifier', 'CURRENCY', 'SECTOR'],
   [...NAMES.map((name, n) => [name, 'USD', n < 2 ? 'Energy' : 'Health']), ['SPX', 'USD', null], ['DAX', 'EUR', null]],
 );
-const SERIES = frame(
+const SERIES = createFrame(
   [...BARS, 'CURRENCY', 'NAME'],
   rowsOf(EXTERNAL, (name) => [name === 'SPX' ? 'USD' : name === 'DAX' ? 'EUR' : null, `The ${name}`]),
 );
@@ -48,11 +48,11 @@ const SERIES = frame(
 /** Equal prices twice: benchmarks and rates as series, and as securities of the market. */
 const STORES = {
   apart: {
-    market: frame(BARS, rowsOf(NAMES)),
+    market: createFrame(BARS, rowsOf(NAMES)),
     series: SERIES,
-    reference: frame(REFERENCE.columns, REFERENCE.data.slice(0, NAMES.length)),
+    reference: createFrame(REFERENCE.columns, REFERENCE.data.slice(0, NAMES.length)),
   },
-  among: { market: frame(BARS, rowsOf([...NAMES, ...EXTERNAL])), reference: REFERENCE },
+  among: { market: createFrame(BARS, rowsOf([...NAMES, ...EXTERNAL])), reference: REFERENCE },
 };
 
 let service: RunningService;
@@ -163,7 +163,7 @@ describe('series of the served store', () => {
     }));
 });
 
-test('a run measured against a series is that against the same prices as a name of the market', async () => {
+test('a run measured against a series is that against the same prices as a security of the market', async () => {
   const request = { benchmark: { kind: 'identifier', id: 'SPX' } };
   const [apart, among] = [
     await on('apart', () => run('LISTED', request)),
@@ -191,11 +191,11 @@ test('a benchmark in another currency is converted, by hand', () =>
   }));
 
 test('an exchange rate from a series gives the levels that it gives from the market, bit for bit', async () => {
-  const levels = async () => {
+  const readLevels = async () => {
     await run('EURO');
     return get<{ levels: unknown }>('/analytics/EURO/levels');
   };
-  const [apart, among] = [await on('apart', levels), await on('among', levels)];
+  const [apart, among] = [await on('apart', readLevels), await on('among', readLevels)];
   expect(apart.levels).toEqual(among.levels);
   const plain = await on('apart', async () => {
     await run('LISTED');
@@ -214,15 +214,15 @@ describeCompared({
   remove: (path) => service.ask('DELETE', path),
 });
 
-test('an overlay is refused at the door what its job would fail on, and not what lies before its begin', async () => {
-  const held = (name: string, currency: string, t: number) =>
+test('an overlay is refused for errors that its job would fail on, and not for data before its start', async () => {
+  const readSeries = (name: string, currency: string, t: number) =>
     DAYS.map((day, at) => [name, day, at === t ? -1 : priceOf('SPX', at), currency, name]);
   const tables = {
-    market: frame(BARS, rowsOf(NAMES)),
-    series: frame(SERIES.columns, [
-      ...held('EARLIER', 'USD', FEE_FROM - 1),
-      ...held('WITHIN', 'USD', FEE_FROM),
-      ...held('POUNDS', 'GBP', -1),
+    market: createFrame(BARS, rowsOf(NAMES)),
+    series: createFrame(SERIES.columns, [
+      ...readSeries('EARLIER', 'USD', FEE_FROM - 1),
+      ...readSeries('WITHIN', 'USD', FEE_FROM),
+      ...readSeries('POUNDS', 'GBP', -1),
     ]),
   };
   const { status } = await service.ask('POST', '/data/import', {
@@ -233,9 +233,9 @@ test('an overlay is refused at the door what its job would fail on, and not what
   });
   expect(status).toBe(201);
   const against = (id: string) => ({ benchmark: { kind: 'identifier', id } });
-  const refused = (id: string) => service.refusal('POST', '/analytics/FEE/backtest', against(id));
-  expect(await refused('WITHIN')).toMatchObject({ status: 422, code: 'NUMERIC_FAILURE' });
-  expect(await refused('POUNDS')).toMatchObject({ status: 422, code: 'FX_MISSING' });
+  const requestRefusal = (id: string) => service.refusal('POST', '/analytics/FEE/backtest', against(id));
+  expect(await requestRefusal('WITHIN')).toMatchObject({ status: 422, code: 'NUMERIC_FAILURE' });
+  expect(await requestRefusal('POUNDS')).toMatchObject({ status: 422, code: 'FX_MISSING' });
   const { benchmark } = await run('FEE', against('EARLIER'));
   const grown = priceOf('SPX', DAYS.length - 1) / priceOf('SPX', FEE_FROM) - 1;
   expect((benchmark as { benchmark_return: number }).benchmark_return).toBeCloseTo(grown, 12);
@@ -245,13 +245,13 @@ test('a run is extended with its series to the bits of a whole run, and runs who
   const folder = join(service.root, 'growing');
   await mkdir(folder);
   const write = (days: number, change = 0) => {
-    const rows = (names: readonly string[]) =>
+    const listRows = (names: readonly string[]) =>
       DAYS.slice(0, days).flatMap((day, t) =>
         names.map((name) => `${name},${day},${priceOf(name, t) + (name === 'SPX' && t === 5 ? change : 0)}`),
       );
     return Promise.all([
-      writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${rows(NAMES).join('\n')}\n`),
-      writeFile(join(folder, 'series.csv'), `identifier,date,CLOSE\n${rows(['SPX']).join('\n')}\n`),
+      writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${listRows(NAMES).join('\n')}\n`),
+      writeFile(join(folder, 'series.csv'), `identifier,date,CLOSE\n${listRows(['SPX']).join('\n')}\n`),
     ]);
   };
   const refresh = async () => {
@@ -300,8 +300,8 @@ test('a separate store keeps its series across a restart and an append', async (
   expect(await get('/data/series')).toEqual(held);
   expect((await get<DataStore>('/data/stores/apart')).content_hash).toBe(before.content_hash);
   const later = {
-    market: frame(BARS, [['A', '2024-07-01', 60]]),
-    series: frame(BARS, [
+    market: createFrame(BARS, [['A', '2024-07-01', 60]]),
+    series: createFrame(BARS, [
       ['SPX', '2024-07-01', 99],
       ['VIX', '2024-07-01', 13],
     ]),
@@ -325,8 +325,11 @@ test('a separate store keeps its series across a restart and an append', async (
   ]);
 });
 
-test('an import in which a name is in both market and series is refused', async () => {
-  const tables = { market: frame(BARS, [['A', '2024-01-02', 10]]), series: frame(BARS, [['A', '2024-01-02', 10]]) };
+test('an import in which a security is in both market and series is refused', async () => {
+  const tables = {
+    market: createFrame(BARS, [['A', '2024-01-02', 10]]),
+    series: createFrame(BARS, [['A', '2024-01-02', 10]]),
+  };
   const { status, detail } = await service.refusal('POST', '/data/import', { store_id: 'both', name: 'both', tables });
   expect([status, detail]).toMatchObject([422, { findings: [{ code: 'DUPLICATE_KEY', path: 'series[A]' }] }]);
 });

@@ -101,9 +101,9 @@ test(
     for (const price of [2, 1]) {
       await service.ask('POST', `/data/stores/at-${price}/activate`);
       expect(await service.finished(`load:at-${price}`)).toMatchObject({ status: 'succeeded' });
-      const answers = () => seen.get(`200 ${price}`) ?? 0;
-      const before = answers();
-      await expect.poll(answers, { interval: 5 }).toBeGreaterThan(before);
+      const computeAnswers = () => seen.get(`200 ${price}`) ?? 0;
+      const before = computeAnswers();
+      await expect.poll(computeAnswers, { interval: 5 }).toBeGreaterThan(before);
     }
     switching.abort();
     await Promise.all(readers);

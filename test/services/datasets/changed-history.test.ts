@@ -4,7 +4,7 @@ import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores/store.js';
 import { runService, type RunningService } from '../running-service.js';
-import { bars, changesOf, FIRST, serveFolder } from './served-folder.js';
+import { formatBars, changesOf, FIRST, serveFolder } from './served-folder.js';
 
 let service: RunningService;
 beforeAll(async () => {
@@ -12,33 +12,33 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const served = (id: string, files: Readonly<Record<string, string>>) => serveFolder(service, id, files);
+const serveFiles = (id: string, files: Readonly<Record<string, string>>) => serveFolder(service, id, files);
 
 describe('a refresh of later days', () => {
   test.each<[string, Readonly<Record<string, string | null>>, object, string]>([
     [
       'a changed bar',
-      { 'market/1.csv': bars(['A,2024-01-02,19', 'B,2024-01-02,20', 'A,2024-01-03,11', 'B,2024-01-03,21']) },
+      { 'market/1.csv': formatBars(['A,2024-01-02,19', 'B,2024-01-02,20', 'A,2024-01-03,11', 'B,2024-01-03,21']) },
       { changed: 1, removed: 0, added: 0, columns: [] },
       'market.A',
     ],
     [
       'a removed bar',
-      { 'market/1.csv': bars(FIRST.slice(1)) },
+      { 'market/1.csv': formatBars(FIRST.slice(1)) },
       { changed: 0, removed: 1, added: 0, columns: [] },
       'market.A',
     ],
     ['a removed file', { 'market/2.csv': null }, { changed: 0, removed: 1, added: 0, columns: [] }, 'market.A'],
     [
       'earlier bars of a name in a new file',
-      { 'market/0.csv': bars(['C,2023-12-29,30', 'C,2024-01-02,31']) },
+      { 'market/0.csv': formatBars(['C,2023-12-29,30', 'C,2024-01-02,31']) },
       { changed: 0, removed: 0, added: 2, identifiers: ['C'], columns: [] },
       'market.C',
     ],
     [
       'a new column',
       {
-        'market/1.csv': bars(
+        'market/1.csv': formatBars(
           FIRST.map((row) => `${row},7`),
           'CLOSE,VOLUME',
         ),
@@ -48,7 +48,10 @@ describe('a refresh of later days', () => {
     ],
   ])('finds %s, reports it and leaves it out; a full one takes it', async (what, change, leftOut, path) => {
     const id = what.replaceAll(' ', '-');
-    const desk = await served(id, { 'market/1.csv': bars(FIRST), 'market/2.csv': bars(['A,2024-01-04,12']) });
+    const desk = await serveFiles(id, {
+      'market/1.csv': formatBars(FIRST),
+      'market/2.csv': formatBars(['A,2024-01-04,12']),
+    });
     const before = await desk.store();
     for (const [name, text] of Object.entries(change))
       await (text === null ? rm(join(desk.folder, name)) : desk.write({ [name]: text }));
@@ -74,13 +77,16 @@ describe('a refresh of later days', () => {
   });
 
   test('leaves a security whose actions of held days are others, with its later bars, and takes the others', async () => {
-    const actions = (...rows: readonly string[]) => ({
+    const createActions = (...rows: readonly string[]) => ({
       'corporate_actions.csv': `identifier,type,value,ex_date\n${rows.join('\n')}\n`,
     });
-    const desk = await served('actions', { 'market/1.csv': bars(FIRST), ...actions('A,DIVIDEND,0.5,2024-01-03') });
+    const desk = await serveFiles('actions', {
+      'market/1.csv': formatBars(FIRST),
+      ...createActions('A,DIVIDEND,0.5,2024-01-03'),
+    });
     await desk.write({
-      'market/2.csv': bars(['A,2024-01-04,12', 'B,2024-01-04,22']),
-      ...actions('A,DIVIDEND,0.6,2024-01-03', 'B,DIVIDEND,0.1,2024-01-04'),
+      'market/2.csv': formatBars(['A,2024-01-04,12', 'B,2024-01-04,22']),
+      ...createActions('A,DIVIDEND,0.6,2024-01-03', 'B,DIVIDEND,0.1,2024-01-04'),
     });
     const rejected = {
       identifier: 'A',
@@ -102,15 +108,15 @@ describe('a refresh of later days', () => {
     ]);
     // A change that was not accepted is found again, and disappears when the source contains the stored history again.
     expect(await desk.refresh()).toMatchObject({ rows_added: 0, rejected: [rejected] });
-    await desk.write(actions('A,DIVIDEND,0.5,2024-01-03', 'B,DIVIDEND,0.1,2024-01-04'));
+    await desk.write(createActions('A,DIVIDEND,0.5,2024-01-03', 'B,DIVIDEND,0.1,2024-01-04'));
     expect(await desk.refresh()).toMatchObject({ rows_added: 1, rejected: [] });
     expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
   });
 
   test('takes the current reference data and reports changes to stored days', async () => {
-    const reference = (sector: string) => ({ 'reference.csv': `identifier,SECTOR\nA,${sector}\n` });
-    const desk = await served('tables', { 'market.csv': bars(FIRST), ...reference('Energy') });
-    await desk.write(reference('Health'));
+    const createReference = (sector: string) => ({ 'reference.csv': `identifier,SECTOR\nA,${sector}\n` });
+    const desk = await serveFiles('tables', { 'market.csv': formatBars(FIRST), ...createReference('Energy') });
+    await desk.write(createReference('Health'));
     const report = await desk.refresh();
     expect(report).toMatchObject({
       rows_changed: 1,
@@ -159,9 +165,12 @@ test('a full refresh counts every row it changed, whatever its table, and lists 
     'reference.csv': `identifier,SECTOR\nA,${sector}\n`,
     'universes.csv': `universe,identifier,start,end\nU,A,,${end}\n`,
   });
-  const desk = await served('every-row', { 'market.csv': bars(FIRST), ...tablesOf(0.5, 'Energy', '2024-01-03') });
+  const desk = await serveFiles('every-row', {
+    'market.csv': formatBars(FIRST),
+    ...tablesOf(0.5, 'Energy', '2024-01-03'),
+  });
   await desk.write({
-    'market.csv': bars(['A,2024-01-02,10.5', ...FIRST.slice(1)]),
+    'market.csv': formatBars(['A,2024-01-02,10.5', ...FIRST.slice(1)]),
     ...tablesOf(0.6, 'Health', '2024-01-02'),
   });
   const one = { added: 0, changed: 1, removed: 0 };
@@ -187,9 +196,9 @@ test('a full refresh counts every row it changed, whatever its table, and lists 
 });
 
 test('a full refresh up to a day restates nothing behind it', async () => {
-  const desk = await served('bounded', { 'market.csv': bars(FIRST) });
+  const desk = await serveFiles('bounded', { 'market.csv': formatBars(FIRST) });
   await desk.write({
-    'market.csv': bars([
+    'market.csv': formatBars([
       'A,2024-01-02,10.5',
       'B,2024-01-02,20',
       'A,2024-01-03,99',
@@ -206,9 +215,9 @@ test('a full refresh up to a day restates nothing behind it', async () => {
 });
 
 test('a store that is activated again says whether it is what it was', async () => {
-  const desk = await served('again', { 'market.csv': bars(FIRST) });
-  await served('other', { 'market.csv': bars(FIRST) });
-  await desk.write({ 'market.csv': bars(['A,2024-01-02,19', ...FIRST.slice(1)]) });
+  const desk = await serveFiles('again', { 'market.csv': formatBars(FIRST) });
+  await serveFiles('other', { 'market.csv': formatBars(FIRST) });
+  await desk.write({ 'market.csv': formatBars(['A,2024-01-02,19', ...FIRST.slice(1)]) });
   await service.ask('POST', '/data/stores/again/activate');
   const { result } = await service.finished('load:again');
   expect(changesOf(result as unknown as DataStore)).toEqual(['warning HISTORY_CHANGED market']);

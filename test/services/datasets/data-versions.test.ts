@@ -11,15 +11,15 @@ const NAMES = ['A', 'B', 'C', 'D'];
 const FROM = Date.UTC(2023, 0, 2);
 
 /** Weekdays from 2023-01-02. */
-const days = (count: number): string[] =>
+const listDays = (count: number): string[] =>
   Array.from({ length: 2 * count }, (_, i) => new Date(FROM + i * 86_400_000))
     .filter((day) => day.getUTCDay() % 6 !== 0)
     .slice(0, count)
     .map((day) => day.toISOString().slice(0, 10));
 
 /** Returns a market table of a number of days, with corrections by day and security. */
-function tables(count: number, corrections: Readonly<Record<string, number>> = {}): object {
-  const data = days(count).flatMap((day, t) =>
+function createTables(count: number, corrections: Readonly<Record<string, number>> = {}): object {
+  const data = listDays(count).flatMap((day, t) =>
     NAMES.map((name, n) => [name, day, corrections[`${day} ${name}`] ?? 100 + 10 * n + ((t * (n + 3)) % 7)]),
   );
   return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
@@ -34,9 +34,9 @@ const INDEX = {
   pipeline: { weighting: { type: 'PriceWeight' } },
 };
 
-const CORRECTED = { [`${days(41).at(-30)!} B`]: 200, [`${days(41).at(-2)!} D`]: 1 };
+const CORRECTED = { [`${listDays(41).at(-30)!} B`]: 200, [`${listDays(41).at(-2)!} D`]: 1 };
 
-const imported = (rows: object, on_exists: string) =>
+const importStore = (rows: object, on_exists: string) =>
   service.ask('POST', '/data/import', { store_id: 'm', name: 'M', tables: rows, on_exists, activate: true });
 
 async function jobOf(path: string, body: object): Promise<{ readonly status: string; readonly result: unknown }> {
@@ -45,7 +45,7 @@ async function jobOf(path: string, body: object): Promise<{ readonly status: str
 }
 
 /** Returns the levels of a backtest, with the hash of all of its inputs. */
-async function levels(asKnownOn?: number | string): Promise<unknown> {
+async function readLevels(asKnownOn?: number | string): Promise<unknown> {
   const job = await jobOf('/analytics/KNOWN/backtest', asKnownOn === undefined ? {} : { as_known_on: asKnownOn });
   expect(job).toMatchObject({ status: 'succeeded' });
   const { body: record } = await service.ask<{ readonly run_hash: string }>('GET', '/analytics/KNOWN/record');
@@ -53,11 +53,11 @@ async function levels(asKnownOn?: number | string): Promise<unknown> {
   return { levels: body, hash: record.run_hash };
 }
 
-const versions = async (): Promise<DataVersions> =>
+const findVersions = async (): Promise<DataVersions> =>
   (await service.ask<DataVersions>('GET', '/data/stores/m/versions')).body;
 
 /** The answer about the data at a moment. */
-const answers = async (query = '', body: object = {}): Promise<unknown[]> =>
+const readAnswers = async (query = '', body: object = {}): Promise<unknown[]> =>
   Promise.all([
     service.ask('GET', `/data/prices/B${query}`).then((answer) => answer.body),
     service.ask('GET', `/data/corporate-actions/B${query}`).then((answer) => answer.body),
@@ -67,21 +67,21 @@ const answers = async (query = '', body: object = {}): Promise<unknown[]> =>
 /** Volatilities that were estimated while the second version was served. */
 let estimatedThen: unknown;
 
-const volatilities = ({ result }: { readonly result: unknown }): unknown =>
+const createVolatilities = ({ result }: { readonly result: unknown }): unknown =>
   (result as { readonly volatilities: unknown }).volatilities;
 
 const then: { readonly levels: unknown; readonly answers: unknown[] }[] = [];
 
 beforeAll(async () => {
   service = await runService();
-  await imported(tables(40), 'replace');
+  await importStore(createTables(40), 'replace');
   expect((await service.ask('PUT', '/indices/KNOWN', INDEX)).status).toBeLessThan(300);
-  then.push({ levels: await levels(), answers: await answers() });
-  await imported(tables(41), 'append');
-  then.push({ levels: await levels(), answers: await answers() });
-  estimatedThen = volatilities(await jobOf('/risk-models/then/estimate', { identifiers: ['A', 'B', 'D'] }));
-  await imported(tables(41, CORRECTED), 'replace');
-  then.push({ levels: await levels(), answers: await answers() });
+  then.push({ levels: await readLevels(), answers: await readAnswers() });
+  await importStore(createTables(41), 'append');
+  then.push({ levels: await readLevels(), answers: await readAnswers() });
+  estimatedThen = createVolatilities(await jobOf('/risk-models/then/estimate', { identifiers: ['A', 'B', 'D'] }));
+  await importStore(createTables(41, CORRECTED), 'replace');
+  then.push({ levels: await readLevels(), answers: await readAnswers() });
 });
 afterAll(() => service.close());
 
@@ -92,7 +92,7 @@ const timeless = (answer: unknown): unknown =>
   );
 
 test('each content that was served is a version, with the rows that it changed', async () => {
-  const { versions: listed, total } = await versions();
+  const { versions: listed, total } = await findVersions();
   expect(total).toBe(3);
   expect(listed.map(({ version, source, readable }) => [version, source, readable])).toEqual([
     [3, 'replace', true],
@@ -118,20 +118,20 @@ test('the values between two versions are reported, before and after', async () 
   expect((await service.ask('GET', '/data/stores/m/versions/diff?from=1&to=3')).body).toMatchObject({
     cells: 2,
     rows_added: 4,
-    appended: { sessions: 1, rows: 4, start: days(41).at(-1)!, end: days(41).at(-1)! },
+    appended: { sessions: 1, rows: 4, start: listDays(41).at(-1)!, end: listDays(41).at(-1)! },
   });
   const path = '/data/stores/m/versions/diff?from=1&to=2&appended=true&limit=3';
   const report = (await service.ask<{ readonly changes: readonly object[] }>('GET', path)).body.changes;
   expect(report).toMatchObject(
-    ['A', 'B', 'C'].map((identifier) => ({ identifier, date: days(41).at(-1)!, before: null })),
+    ['A', 'B', 'C'].map((identifier) => ({ identifier, date: listDays(41).at(-1)!, before: null })),
   );
 });
 
 test('prices, actions, previews and backtests of an earlier version are those that were answered then', async () => {
   for (const [i, earlier] of then.entries()) {
     const version = i + 1;
-    expect(await answers(`?as_known_on=${version}`, { as_known_on: version })).toEqual(earlier.answers);
-    expect(timeless(await levels(version)), `version ${version}`).toEqual(timeless(earlier.levels));
+    expect(await readAnswers(`?as_known_on=${version}`, { as_known_on: version })).toEqual(earlier.answers);
+    expect(timeless(await readLevels(version)), `version ${version}`).toEqual(timeless(earlier.levels));
   }
 });
 
@@ -140,12 +140,12 @@ test('an export as known on a version is of the newest run that was made on it',
     'GET',
     '/analytics/KNOWN/runs',
   );
-  const exported = async (query: string): Promise<unknown> =>
+  const readExport = async (query: string): Promise<unknown> =>
     timeless((await service.ask('GET', `/analytics/KNOWN/exports/levels?format=json&${query}`)).body);
-  const tables = await Promise.all([1, 2, 3].map((version) => exported(`as_known_on=${version}`)));
+  const tables = await Promise.all([1, 2, 3].map((version) => readExport(`as_known_on=${version}`)));
   for (const [i, table] of tables.entries()) {
     const run = body.runs.find(({ store_version: version }) => version === i + 1)!;
-    expect(table).toEqual(await exported(`run_id=${run.run_id}`));
+    expect(table).toEqual(await readExport(`run_id=${run.run_id}`));
   }
   expect(new Set(tables.map((table) => JSON.stringify(table))).size).toBe(3);
   const last = body.runs.find(({ store_version: version }) => version === 3)!.run_id;
@@ -165,9 +165,9 @@ test('an export as known on a version is of the newest run that was made on it',
 });
 
 test('a time asks for the newest version known at it, and a backtest reports which it was', async () => {
-  const { versions: listed } = await versions();
+  const { versions: listed } = await findVersions();
   const second = listed.find(({ version }) => version === 2)!;
-  expect(timeless(await levels(second.known_at))).toEqual(timeless(then[1]!.levels));
+  expect(timeless(await readLevels(second.known_at))).toEqual(timeless(then[1]!.levels));
   const { body } = await service.ask<{ readonly runs: readonly { readonly store_version: number }[] }>(
     'GET',
     '/analytics/KNOWN/runs?limit=1',
@@ -201,31 +201,31 @@ test('sweeps and risk models take what was known', async () => {
   expect(swept.status).toBe('succeeded');
   expect(known.status).toBe('succeeded');
   expect(JSON.stringify(known.result)).not.toBe(JSON.stringify(swept.result));
-  expect(volatilities(await jobOf('/risk-models/known/estimate', model))).toEqual(estimatedThen);
+  expect(createVolatilities(await jobOf('/risk-models/known/estimate', model))).toEqual(estimatedThen);
   const last = await jobOf('/risk-models/last/estimate', { identifiers: model.identifiers });
-  expect(volatilities(last)).not.toEqual(estimatedThen);
+  expect(createVolatilities(last)).not.toEqual(estimatedThen);
 });
 
 test('the same content served again after a restart is no version, and the earlier ones are still there', async () => {
   await service.restart();
   await service.resumed();
-  expect((await versions()).total).toBe(3);
-  expect(await answers('?as_known_on=1', { as_known_on: 1 })).toEqual(then[0]!.answers);
+  expect((await findVersions()).total).toBe(3);
+  expect(await readAnswers('?as_known_on=1', { as_known_on: 1 })).toEqual(then[0]!.answers);
 });
 
 const readable = async (): Promise<unknown[]> =>
-  (await versions()).versions.map(({ version, readable: isReadable }) => [version, isReadable]);
+  (await findVersions()).versions.map(({ version, readable: isReadable }) => [version, isReadable]);
 
 test('contents beyond those to be kept are forgotten, but for what a stored run or a published close refers to', async () => {
   const keep = (kept: unknown) => service.ask('PATCH', '/data/stores/m', { versions_kept: kept });
-  await levels(1);
+  await readLevels(1);
   expect((await keep(1)).body).toMatchObject({ versions_kept: 1 });
   expect(await readable()).toEqual([
     [3, true],
     [2, true],
     [1, true],
   ]);
-  await levels(2);
+  await readLevels(2);
   const { runs } = (
     await service.ask<{ readonly runs: readonly { readonly run_id: string }[] }>('GET', '/analytics/KNOWN/runs?limit=1')
   ).body;
@@ -239,14 +239,14 @@ test('contents beyond those to be kept are forgotten, but for what a stored run 
     [1, false],
   ];
   expect(await readable()).toEqual(kept);
-  expect(await answers('?as_known_on=2', { as_known_on: 2 })).toEqual(then[1]!.answers);
+  expect(await readAnswers('?as_known_on=2', { as_known_on: 2 })).toEqual(then[1]!.answers);
   expect(await service.refusal('GET', '/data/prices/B?as_known_on=1')).toMatchObject({
     code: 'NO_DATA_KNOWN',
     message: expect.stringContaining('forgotten, as the store keeps ') as string,
   });
   // Its runs are deleted with the index; its publications are not.
   expect((await service.ask('DELETE', '/indices/KNOWN?purge=true')).status).toBe(200);
-  await imported(tables(42, CORRECTED), 'append');
+  await importStore(createTables(42, CORRECTED), 'append');
   expect(await readable()).toEqual([[4, true], ...kept]);
   expect((await keep(0)).status).toBe(422);
 });
@@ -257,14 +257,14 @@ const ofStore = async (store: string): Promise<DataVersions['versions']> =>
 test('a folder that changed while the service was stopped keeps the contents that were served of it, bit for bit', async () => {
   const folder = join(service.root, 'folder');
   await mkdir(folder);
-  const csv = (...closes: readonly number[]): string =>
+  const formatCsv = (...closes: readonly number[]): string =>
     `identifier,date,CLOSE\n${closes.map((close, t) => `A,2024-01-0${t + 2},${close}\n`).join('')}`;
-  const change = (...closes: readonly number[]) => writeFile(join(folder, 'market.csv'), csv(...closes));
-  const asked = async (query = '') => (await service.ask('GET', `/data/prices/A${query}`)).body;
+  const change = (...closes: readonly number[]) => writeFile(join(folder, 'market.csv'), formatCsv(...closes));
+  const readPrices = async (query = '') => (await service.ask('GET', `/data/prices/A${query}`)).body;
   await change(1, 2);
   const created = { store_id: 'f', name: 'F', kind: 'folder', location: folder, activate: true };
   expect((await service.ask('POST', '/data/stores', created)).status).toBe(201);
-  const responses = [await asked()];
+  const responses = [await readPrices()];
   // Two more days, a correction that a start does not accept, and one of a folder that is no longer served.
   for (const closes of [
     [1, 2, 7],
@@ -273,7 +273,7 @@ test('a folder that changed while the service was stopped keeps the contents tha
   ]) {
     await service.restart(() => change(...closes));
     await service.resumed();
-    responses.push(await asked());
+    responses.push(await readPrices());
   }
   await service.ask('POST', '/data/stores/m/activate');
   await service.finished('load:m');
@@ -294,7 +294,7 @@ test('a folder that changed while the service was stopped keeps the contents tha
     [2, 0, 0],
   ]);
   expect(responses[3]).toEqual(responses[2]);
-  for (const version of [1, 2, 3]) expect(await asked(`?as_known_on=${version}`)).toEqual(responses[version - 1]);
+  for (const version of [1, 2, 3]) expect(await readPrices(`?as_known_on=${version}`)).toEqual(responses[version - 1]);
 });
 
 test('an import that is not activated keeps what was served of its store before', async () => {
@@ -306,7 +306,7 @@ test('an import that is not activated keeps what was served of its store before'
   ] as const) {
     const { status } = await service.ask('POST', '/data/import', {
       ...unserved,
-      tables: tables(count, CORRECTED),
+      tables: createTables(count, CORRECTED),
       on_exists,
     });
     expect(status).toBe(201);
@@ -314,7 +314,7 @@ test('an import that is not activated keeps what was served of its store before'
   await service.ask('POST', '/data/stores/m/activate');
   await service.finished('load:m');
   expect(await readable()).toEqual([[5, true], ...before]);
-  expect((await versions()).versions[0]).toMatchObject({ rows_added: 8, rows_changed: 0, rows_removed: 0 });
+  expect((await findVersions()).versions[0]).toMatchObject({ rows_added: 8, rows_changed: 0, rows_removed: 0 });
   expect((await service.ask('GET', '/data/prices/B?as_known_on=2')).body).toEqual(then[1]!.answers[0]);
   await service.ask('POST', '/data/stores/f/activate');
   await service.finished('load:f');
@@ -323,8 +323,8 @@ test('an import that is not activated keeps what was served of its store before'
 test('a store that was not served meanwhile keeps its versions when data is imported into it', async () => {
   const before = await readable();
   const prices = (query: string) => service.ask('GET', `/data/prices/B${query}`);
-  await imported(tables(45, CORRECTED), 'append'); // The folder is served until then.
+  await importStore(createTables(45, CORRECTED), 'append'); // The folder is served until then.
   expect(await readable()).toEqual([[6, true], ...before]);
   expect((await prices('?as_known_on=2')).body).toEqual(then[1]!.answers[0]);
-  expect((await versions()).versions[0]).toMatchObject({ source: 'append', rows_added: 4, rows_changed: 0 });
+  expect((await findVersions()).versions[0]).toMatchObject({ source: 'append', rows_added: 4, rows_changed: 0 });
 });

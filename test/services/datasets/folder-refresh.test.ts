@@ -9,38 +9,38 @@ import { toKnownFiles, selectUnreadFiles } from '#market/sources/known-files.js'
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
 import { childrenOf, readersOf } from '../../market/process/reading-processes.js';
-import { AT, runWithDesk, bars, actions, contentOf } from './refresh-desk.js';
+import { AT, runWithDesk, createBars, createActions, contentOf } from './refresh-desk.js';
 
 test('a refresh gives the same content as a complete read of the folder, whatever is new in it', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
     await write({
-      ...bars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20']),
-      ...bars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21']),
+      ...createBars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20']),
+      ...createBars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21']),
     });
     await write({
-      ...actions('A,DIVIDEND,0.5,2024-01-03'),
+      ...createActions('A,DIVIDEND,0.5,2024-01-03'),
       'universes.csv': 'universe,identifier,start,end\nALL,A,,\n',
     });
     await load();
     const steps: readonly (readonly [Record<string, string>, object])[] = [
       [{}, { rows_added: 0, dates_added: 0 }],
       [
-        bars('2024-01-04', ['A,2024-01-04,12', 'B,2024-01-04,22']),
+        createBars('2024-01-04', ['A,2024-01-04,12', 'B,2024-01-04,22']),
         { rows_added: 2, dates_added: 1, identifiers_added: 0 },
       ],
-      [actions('A,DIVIDEND,0.5,2024-01-03', 'B,SPLIT,2,2024-02-01'), { rows_added: 1, dates_added: 0 }],
+      [createActions('A,DIVIDEND,0.5,2024-01-03', 'B,SPLIT,2,2024-02-01'), { rows_added: 1, dates_added: 0 }],
       [
-        bars('2024-01-05', ['A,2024-01-05,13,5', 'C,2024-01-05,30,6'], 'CLOSE,VOLUME'),
+        createBars('2024-01-05', ['A,2024-01-05,13,5', 'C,2024-01-05,30,6'], 'CLOSE,VOLUME'),
         { rows_added: 2, identifiers_added: 1 },
       ],
       [
-        { ...bars('2024-01-08', ['A,2024-01-08,14']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' },
+        { ...createBars('2024-01-08', ['A,2024-01-08,14']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' },
         { rows_added: 2, identifiers_added: 0 },
       ],
-      [bars('2024-01-08', ['A,2024-01-08,14', 'A,2024-01-09,15']), { rows_added: 1, dates_added: 1 }],
+      [createBars('2024-01-08', ['A,2024-01-08,14', 'A,2024-01-09,15']), { rows_added: 1, dates_added: 1 }],
       // Rewritten unchanged, and with other rows.
       [
-        { ...bars('2024-01-10', ['B,2024-01-10,16']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' },
+        { ...createBars('2024-01-10', ['B,2024-01-10,16']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' },
         { rows_added: 1 },
       ],
       [{ 'reference.csv': 'identifier,NAME\nA,Alfa\nB,Beta\n' }, { rows_added: 1, rows_changed: 1 }],
@@ -54,7 +54,7 @@ test('a refresh gives the same content as a complete read of the folder, whateve
 
 test('a table that is gone from the folder is gone from the store', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole, location }) => {
-    await write({ ...bars('2024-01-02', ['A,2024-01-02,10']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' });
+    await write({ ...createBars('2024-01-02', ['A,2024-01-02,10']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' });
     await load();
     await rm(join(location, 'reference.csv'));
     await refresh();
@@ -64,9 +64,9 @@ test('a table that is gone from the folder is gone from the store', () =>
 
 test('a refresh that stopped at a day finds the rest of the same files the next time', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
-    await write(bars('2024-01-02', ['A,2024-01-02,10']));
+    await write(createBars('2024-01-02', ['A,2024-01-02,10']));
     await load();
-    await write(bars('2024-01-03', ['A,2024-01-03,11', 'A,2024-01-04,12']));
+    await write(createBars('2024-01-03', ['A,2024-01-03,11', 'A,2024-01-04,12']));
     expect(await refresh({ until: '2024-01-03' })).toMatchObject({ rows_added: 1, end: '2024-01-03' });
     expect(await refresh()).toMatchObject({ rows_added: 1, end: '2024-01-04' });
     expect((await store()).content_hash).toBe((await readWhole()).content_hash);
@@ -74,16 +74,16 @@ test('a refresh that stopped at a day finds the rest of the same files the next 
 
 test('a new file that lacks a column of the others is read like them, and a damaged one is reported', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
-    const row = (day: number, close: number | null) =>
+    const formatRow = (day: number, close: number | null) =>
       JSON.stringify({
         identifier: 'A',
         date: `2024-01-0${day}`,
         ...(close === null ? {} : { CLOSE: close }),
         VOLUME: day,
       });
-    await write({ 'market/1.jsonl': `${row(2, 10)}\n` });
+    await write({ 'market/1.jsonl': `${formatRow(2, 10)}\n` });
     await load();
-    await write({ 'market/2.jsonl': `${row(3, 11)}\n` });
+    await write({ 'market/2.jsonl': `${formatRow(3, 11)}\n` });
     expect(await refresh()).toMatchObject({ rows_added: 1 });
     expect((await store()).content_hash).toBe((await readWhole()).content_hash);
     await write({ 'market/3.jsonl': '{"identifier":"A","date":"2024-01-04","CLOSE":"text"}\n' });
@@ -97,10 +97,10 @@ test('a new file that lacks a column of the others is read like them, and a dama
 test('a full refresh finds restatements in a file with unchanged time and length', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole, location }) => {
     const file = join(location, 'market', '2024-01-02.csv');
-    await write(bars('2024-01-02', ['A,2024-01-02,10']));
+    await write(createBars('2024-01-02', ['A,2024-01-02,10']));
     await load();
     const { atime, mtime } = await stat(file);
-    await write(bars('2024-01-02', ['A,2024-01-02,19']));
+    await write(createBars('2024-01-02', ['A,2024-01-02,19']));
     await utimes(file, atime, mtime);
     expect(await refresh({ full: true })).toMatchObject({
       restatements: [{ identifier: 'A', date: '2024-01-02', column: 'CLOSE', before: 10, after: 19 }],
@@ -111,27 +111,27 @@ test('a full refresh finds restatements in a file with unchanged time and length
 
 test('only files that have come or changed are read again, and tables of which none has', () =>
   runWithDesk(async ({ write, location }) => {
-    const listed = async () =>
+    const listFiles = async () =>
       folderFiles(location, { tables: {}, mapping: null }, createLocations([location]), createProblems());
-    const labels = (files: Awaited<ReturnType<typeof listed>>) =>
+    const listLabels = (files: Awaited<ReturnType<typeof listFiles>>) =>
       Object.values(files).flatMap((all) => all.map(({ label }) => label));
     await write({
-      ...bars('2024-01-02', ['A,2024-01-02,10']),
-      ...actions('A,SPLIT,2,2024-01-02'),
+      ...createBars('2024-01-02', ['A,2024-01-02,10']),
+      ...createActions('A,SPLIT,2,2024-01-02'),
       'reference/1.csv': 'identifier\nA\n',
       'reference/2.csv': 'identifier\nB\n',
     });
-    const files = await listed();
-    const digests = labels(files).map((label) => ({ label, bytes: 1, sha256: '' }));
+    const files = await listFiles();
+    const digests = listLabels(files).map((label) => ({ label, bytes: 1, sha256: '' }));
     const known = toKnownFiles(files, digests, Date.parse(AT));
     expect(selectUnreadFiles(files, known)).toMatchObject({
       unchangedTables: ['reference', 'corporate_actions', 'universes', 'series'],
       files: { market: [], reference: [], corporate_actions: [], universes: [] },
     });
 
-    await write({ ...bars('2024-01-03', ['A,2024-01-03,10']), 'reference/2.csv': 'identifier\nC\n' });
-    const later = selectUnreadFiles(await listed(), known);
-    expect([labels(later.files), later.unchangedTables]).toEqual([
+    await write({ ...createBars('2024-01-03', ['A,2024-01-03,10']), 'reference/2.csv': 'identifier\nC\n' });
+    const later = selectUnreadFiles(await listFiles(), known);
+    expect([listLabels(later.files), later.unchangedTables]).toEqual([
       ['market/2024-01-03.csv', 'reference/1.csv', 'reference/2.csv'],
       ['corporate_actions', 'universes', 'series'],
     ]);
@@ -162,7 +162,10 @@ describe('a folder that changes while it is read', () => {
     ],
   ])('and %s fails its load and its refresh with a reason, and the served version remains', (_what, label, change) =>
     runWithDesk(async ({ write, load, refresh, store, served, location }) => {
-      const folder = { ...bars('2024-01-02', ['A,2024-01-02,10']), ...bars('2024-01-03', ['A,2024-01-03,11']) };
+      const folder = {
+        ...createBars('2024-01-02', ['A,2024-01-02,10']),
+        ...createBars('2024-01-03', ['A,2024-01-03,11']),
+      };
       await write(folder);
       await load();
       const before = [served(), (await store()).content_hash, (await store()).end];
@@ -225,7 +228,7 @@ test('a reading process that is killed fails its job, and the next one reads', (
 test('a refresh reports a date with only some of the securities, again while it is recent, and so does the store', () =>
   runWithDesk(async ({ write, load, refresh, store }) => {
     const day = (date: string, names: readonly string[]) =>
-      bars(
+      createBars(
         date,
         names.map((name) => `${name},${date},10`),
       );
@@ -247,16 +250,16 @@ test('a refresh reports a date with only some of the securities, again while it 
 
 test('findings of the read remain after a refresh, also after one without news', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
-    const told = async () => (await store()).findings.filter(({ code }) => code === 'COLUMN_IGNORED');
-    await write(bars('2024-01-02', ['A,2024-01-02,10,x', 'B,2024-01-02,20,y'], 'CLOSE,NOTE'));
+    const listIgnoredColumns = async () => (await store()).findings.filter(({ code }) => code === 'COLUMN_IGNORED');
+    await write(createBars('2024-01-02', ['A,2024-01-02,10,x', 'B,2024-01-02,20,y'], 'CLOSE,NOTE'));
     await load();
-    const [first] = await told();
+    const [first] = await listIgnoredColumns();
     expect(first).toMatchObject({ path: 'market.NOTE', severity: 'warning' });
     await refresh();
-    expect(await told()).toEqual([first]);
-    await write(bars('2024-01-03', ['A,2024-01-03,11,x', 'B,2024-01-03,21,y'], 'CLOSE,NOTE'));
+    expect(await listIgnoredColumns()).toEqual([first]);
+    await write(createBars('2024-01-03', ['A,2024-01-03,11,x', 'B,2024-01-03,21,y'], 'CLOSE,NOTE'));
     await refresh();
-    expect(await told()).toEqual([first]);
+    expect(await listIgnoredColumns()).toEqual([first]);
     expect((await store()).findings).toEqual((await readWhole()).findings);
   }, Mapping.parse({})));
 
@@ -264,7 +267,7 @@ test('a hole of the whole market before new dates is reported by the refresh and
   runWithDesk(async ({ write, load, refresh, store }) => {
     const days = ['02', '03', '04', '05', '08', '09'].map((day) => `2024-01-${day}`);
     await write(
-      bars(
+      createBars(
         '2024-01',
         days.map((day) => `A,${day},10`),
       ),
@@ -272,7 +275,7 @@ test('a hole of the whole market before new dates is reported by the refresh and
     await load();
     expect((await store()).findings).toEqual([]);
     // From 10 January to 1 February lie the weekdays 10 to 12, 15 to 19, 22 to 26, 29 to 31 and 1.
-    await write(bars('2024-02', ['A,2024-02-02,10']));
+    await write(createBars('2024-02', ['A,2024-02-02,10']));
     const hole = [{ severity: 'warning', code: 'GAP_LONG', path: 'market[2024-02-02]' }];
     const { findings } = await refresh();
     expect(findings).toMatchObject(hole);

@@ -16,7 +16,7 @@ import { createMemoryEngine } from '../../store/memory-engine.js';
 const COUNT = 2 * FORGOTTEN_AT_ONCE + 7;
 
 /** A store with a number of versions. */
-async function written(documents: DocumentStore, latest: number): Promise<void> {
+async function writeVersions(documents: DocumentStore, latest: number): Promise<void> {
   const known_at = '2024-01-02T00:00:00.000000+00:00';
   const head = { latest, content_hash: 'c', known_at, readable_from: 1, copy: null };
   await documents.transaction(async (tx) => {
@@ -27,7 +27,7 @@ async function written(documents: DocumentStore, latest: number): Promise<void> 
 }
 
 /** Serves contents of a new store, as imports do. */
-async function served(documents: DocumentStore, count: number): Promise<void> {
+async function serveVersions(documents: DocumentStore, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const draft = { datasetId: 'm', contentHash: `content ${i}`, source: 'import', previous: null } as const;
     const none = { change: null, rows: null, forth: null, knownAt: '2024-01-03T00:00:00.000000+00:00' };
@@ -35,23 +35,23 @@ async function served(documents: DocumentStore, count: number): Promise<void> {
   }
 }
 
-const left = async (documents: DocumentStore): Promise<number> => (await documents.ids('data-version')).length;
+const countStored = async (documents: DocumentStore): Promise<number> => (await documents.ids('data-version')).length;
 
 test('the versions of a deleted store are forgotten some at a time, the head with the first', async () => {
   const documents = createMemoryEngine().open();
-  await written(documents, COUNT);
+  await writeVersions(documents, COUNT);
   const last = await documents.transaction((tx) => forgetDataVersions(tx, 'm'));
-  expect([await left(documents), last]).toEqual([COUNT - FORGOTTEN_AT_ONCE, COUNT - FORGOTTEN_AT_ONCE]);
+  expect([await countStored(documents), last]).toEqual([COUNT - FORGOTTEN_AT_ONCE, COUNT - FORGOTTEN_AT_ONCE]);
   expect(await historyOf(documents, 'm')).toBeUndefined();
   await forgetAll(documents, 'm', last);
-  expect(await left(documents)).toBe(0);
+  expect(await countStored(documents)).toBe(0);
 });
 
 test('the next start completes an interrupted deletion, and does not touch a store that has the id by then', async () => {
   const documents = createMemoryEngine().open();
-  await written(documents, COUNT);
+  await writeVersions(documents, COUNT);
   await documents.transaction((tx) => forgetDataVersions(tx, 'm'));
-  await served(documents, 3);
+  await serveVersions(documents, 3);
   await forgetLeftovers(documents);
   expect(await documents.ids('data-version')).toEqual(
     [1, 2, 3].map((version) => formatNumberedId('m', COUNT + version)),
@@ -62,13 +62,13 @@ test('no number of a deleted store is given again, however often its id is used'
   const documents = createMemoryEngine().open();
   const given: string[] = [];
   for (const count of [2, 1, 3]) {
-    await served(documents, count);
+    await serveVersions(documents, count);
     given.push(...(await documents.ids('data-version')));
     await forgetAll(documents, 'm', await documents.transaction((tx) => forgetDataVersions(tx, 'm')));
-    expect(await left(documents)).toBe(0);
+    expect(await countStored(documents)).toBe(0);
   }
   await documents.transaction((tx) => forgetDataVersions(tx, 'm')); // A store that was never served.
-  await served(documents, 1);
+  await serveVersions(documents, 1);
   given.push(...(await documents.ids('data-version')));
   expect(given).toEqual([1, 2, 3, 4, 5, 6, 7].map((version) => formatNumberedId('m', version)));
   expect(firstOf(await historyOf(documents, 'm'))).toBe(7);
@@ -76,14 +76,14 @@ test('no number of a deleted store is given again, however often its id is used'
 
 test('nothing is forgotten of a store whose head cannot be read, or is lost', async () => {
   const documents = createMemoryEngine().open();
-  await written(documents, 3);
+  await writeVersions(documents, 3);
   await documents.transaction(async (tx) => void (await tx.put('data-history', 'm', { latest: 'damaged' })));
   await forgetLeftovers(documents);
-  expect(await left(documents)).toBe(3);
+  expect(await countStored(documents)).toBe(3);
   await documents.transaction(async (tx) => {
     await tx.delete('data-history', 'm');
     await tx.put('store', 'm', {});
   });
   await forgetLeftovers(documents);
-  expect(await left(documents)).toBe(3);
+  expect(await countStored(documents)).toBe(3);
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { bars, contentOf, runWithDesk } from './refresh-desk.js';
+import { createBars, contentOf, runWithDesk } from './refresh-desk.js';
 
 test('a dry run reports what a refresh would bring and stores nothing, and the refresh after it brings that', () =>
   runWithDesk(async ({ write, load, refresh, store, served, readWhole }) => {
-    await write(bars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20']));
+    await write(createBars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20']));
     await load();
-    await write(bars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21']));
+    await write(createBars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21']));
     const before = [served(), await store()];
     const trial = await refresh({ isTrial: true });
     expect(trial).toMatchObject({ dry_run: true, rows_added: 2, dates_added: 1, end: '2024-01-03' });
@@ -17,7 +17,7 @@ test('a dry run reports what a refresh would bring and stores nothing, and the r
 describe('a refresh that fail_on names a finding of', () => {
   const names = ['A', 'B', 'C', 'D', 'E'];
   const day = (date: string, held: readonly string[], close = 10) =>
-    bars(
+    createBars(
       date,
       held.map((name) => `${name},${date},${close}`),
     );
@@ -68,13 +68,13 @@ describe('a refresh that fail_on names a finding of', () => {
 test('bars that come late are added to their securities, whose history is otherwise as it was, and reported', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
     await write({
-      ...bars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20', 'C,2024-01-02,30']),
-      ...bars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21']),
+      ...createBars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20', 'C,2024-01-02,30']),
+      ...createBars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21']),
     });
     await load();
     await write({
-      ...bars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21', 'C,2024-01-03,31']),
-      ...bars('2024-01-04', ['A,2024-01-04,12', 'C,2024-01-04,32']),
+      ...createBars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21', 'C,2024-01-03,31']),
+      ...createBars('2024-01-04', ['A,2024-01-04,12', 'C,2024-01-04,32']),
     });
     const { findings, ...report } = await refresh();
     expect(report).toMatchObject({ rows_added: 3, rows_changed: 0, dates_added: 1, rejected: [] });

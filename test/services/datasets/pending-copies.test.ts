@@ -110,39 +110,39 @@ const STORE = {
   synthetic: null,
 };
 
-async function places() {
+async function createPlaces() {
   const documents = createMemoryEngine().open();
   return { documents, artifacts: await openArtifacts(await temporaryFolder()) };
 }
 
-const listed = async ({ versions }: Desk) => {
+const listCopies = async ({ versions }: Desk) => {
   const { copy, versions: all } = await versions.list('f', { limit: 10 });
   return [copy, ...all.map(({ version, readable }) => [version, readable])];
 };
 
 test('a content is served before it is copied, and the replaced one remains available meanwhile', async () => {
-  const one = desk(await places());
+  const one = desk(await createPlaces());
   await one.serve(await marketOf(1, 2));
-  expect(await listed(one)).toEqual(['pending', [1, true]]);
+  expect(await listCopies(one)).toEqual(['pending', [1, true]]);
   await one.serve(await marketOf(5, 2, 7));
-  expect(await listed(one)).toEqual(['pending', [2, true], [1, true]]);
+  expect(await listCopies(one)).toEqual(['pending', [2, true], [1, true]]);
   const earlier = await one.versions.at(1);
   expect([...earlier.served.market.fields.get('CLOSE')!]).toEqual([1, 2]);
   one.release();
   await one.versions.close();
-  expect(await listed(one)).toEqual(['made', [2, true], [1, true]]);
+  expect(await listCopies(one)).toEqual(['made', [2, true], [1, true]]);
   expect(one.failures).toEqual([]);
 });
 
 test('a copy that a kill cut off is made at the next start, where the source still has the content', async () => {
-  const at = await places();
+  const at = await createPlaces();
   await desk(at).serve(await marketOf(1, 2)); // Never released, because its process ends.
   const next = desk(at);
-  expect(await listed(next)).toEqual(['missing', [1, true]]);
+  expect(await listCopies(next)).toEqual(['missing', [1, true]]);
   await next.serve(await marketOf(1, 2));
   next.release();
   await next.versions.close();
-  expect(await listed(next)).toEqual(['made', [1, true]]);
+  expect(await listCopies(next)).toEqual(['made', [1, true]]);
   // At the third start the source has other content: the copy provides the previous one.
   const third = desk(at);
   await third.serve(await marketOf(3, 2));
@@ -150,16 +150,16 @@ test('a copy that a kill cut off is made at the next start, where the source sti
 });
 
 test('a version whose copy was interrupted and whose source has changed is reported as lost', async () => {
-  const at = await places();
+  const at = await createPlaces();
   await desk(at).serve(await marketOf(1, 2));
   const next = desk(at);
   await next.serve(await marketOf(3, 2));
-  expect(await listed(next)).toEqual(['pending', [2, true], [1, false]]);
+  expect(await listCopies(next)).toEqual(['pending', [2, true], [1, false]]);
   await expect(next.versions.at(1)).rejects.toMatchObject({ code: 'NO_DATA_KNOWN' });
 });
 
 test('a copy is renewed behind the answers while that before it holds', async () => {
-  const at = await places();
+  const at = await createPlaces();
   const first = desk(at);
   first.release();
   await first.serve(await marketOf(1));
@@ -173,5 +173,5 @@ test('a copy is renewed behind the answers while that before it holds', async ()
   expect([...(await third.versions.at(1)).served.market.fields.get('CLOSE')!]).toEqual([1]);
   third.release();
   await third.versions.close();
-  expect(await listed(third)).toEqual(['made', ...[7, 6, 5, 4, 3, 2, 1].map((version) => [version, true])]);
+  expect(await listCopies(third)).toEqual(['made', ...[7, 6, 5, 4, 3, 2, 1].map((version) => [version, true])]);
 });

@@ -6,7 +6,7 @@ import type { BenchmarkStatement } from '#contract/governance.js';
 import type { Approval } from '#domain/approvals/approval-document.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
-import { familyOn, fileOf, performed, putSchedule, SESSIONS, definition } from '../daily-plans/family.js';
+import { familyOn, fileOf, performed, putSchedule, SESSIONS, createDefinition } from '../daily-plans/family.js';
 import { changesOf } from './served-folder.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -34,7 +34,7 @@ const closeNow = async () => {
 };
 
 /** Submits a change, has a second person approve it, and waits until it is applied. */
-async function changed(
+async function changeApproved(
   request: object,
   end = 'succeeded',
   whilePending: (approvalId: number) => Promise<void> = async () => {},
@@ -73,7 +73,7 @@ test('a price that a check blocks on is overridden by two persons, and the day p
   const price = await right();
   const request = { identifier: 'AA', date, price, reason: 'Closing price of the exchange.' };
   let approvalId = 0;
-  const { overrides } = await changed(request, 'succeeded', async (id) => {
+  const { overrides } = await changeApproved(request, 'succeeded', async (id) => {
     approvalId = id;
     const waiting = await performed(as('ada'), date);
     expect([waiting.state, new Set(waiting.held.map(({ code }) => code))]).toEqual([
@@ -95,7 +95,7 @@ test('the statement of an index with the security names requester, approver and 
   expect(await overridesOf('CORE')).toMatchObject([{ identifier: 'AA', author: 'ada', approved_by: ['ben'] }]);
   expect(await overridesOf('CORE-FEE')).toMatchObject([{ identifier: 'AA' }]);
   const universe = { kind: 'list', identifiers: ['BB', 'CC'] };
-  await as('ada').ask('PUT', '/indices/OTHER', definition('OTHER', 'EqualWeight', { universe }));
+  await as('ada').ask('PUT', '/indices/OTHER', createDefinition('OTHER', 'EqualWeight', { universe }));
   const { body } = await as('ada').ask<{ job_id: string }>('POST', '/analytics/OTHER/backtest', {});
   expect((await as('ada').finished(body.job_id)).status).toBe('succeeded');
   expect(await overridesOf('OTHER')).toEqual([]);
@@ -119,7 +119,7 @@ test('later refreshes and a restart keep it, until it is withdrawn and the price
   await service.restart();
   await service.resumed();
   expect(await closeNow()).toBe(price);
-  const { overrides } = await changed({ identifier: 'AA', date, price: null, reason: 'To see the vendor.' });
+  const { overrides } = await changeApproved({ identifier: 'AA', date, price: null, reason: 'To see the vendor.' });
   expect(overrides).toEqual([]);
   expect(await closeNow()).toBe(10 * price);
 });
@@ -128,7 +128,7 @@ test('a start that reads the source again applies a change that no refresh has a
   const bad = join(folder.folder, 'market/bad.csv');
   await writeFile(bad, 'identifier,date,CLOSE\nAA,never,1\n');
   const price = (await right()) + 1;
-  await changed({ identifier: 'AA', date, price, reason: 'A late correction of the exchange.' }, 'failed');
+  await changeApproved({ identifier: 'AA', date, price, reason: 'A late correction of the exchange.' }, 'failed');
   expect(await closeNow()).not.toBe(price);
   await service.restart(async () => {
     await rm(bad);

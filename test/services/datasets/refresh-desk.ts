@@ -192,10 +192,10 @@ export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: 
   }
 }
 
-export const bars = (day: string, rows: readonly string[], columns = 'CLOSE') => ({
+export const createBars = (day: string, rows: readonly string[], columns = 'CLOSE') => ({
   [`market/${day}.csv`]: `identifier,date,${columns}\n${rows.join('\n')}\n`,
 });
-export const actions = (...rows: readonly string[]) => ({
+export const createActions = (...rows: readonly string[]) => ({
   'corporate_actions.csv': `identifier,type,value,ex_date\n${rows.join('\n')}\n`,
 });
 export const contentOf = ({ content_hash, rows, files, start, end, identifiers, size_bytes }: DatasetDocument) => ({

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runService, type RunningService } from '../running-service.js';
-import { bars, changesOf, FIRST, serveFolder } from './served-folder.js';
+import { formatBars, changesOf, FIRST, serveFolder } from './served-folder.js';
 
 let service: RunningService;
 /** Only the service reports the findings of a start. */
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const served = (id: string, files: Readonly<Record<string, string>>) => serveFolder(service, id, files);
+const serveFiles = (id: string, files: Readonly<Record<string, string>>) => serveFolder(service, id, files);
 
 /** Waits for the copy of the served content, with which a start determines the earlier content. */
 const copied = (id: string) =>
@@ -21,12 +21,12 @@ const copied = (id: string) =>
     .toBe('made');
 
 describe('a restart', () => {
-  test('takes what a refresh would take: a security with another history keeps what was served of it', async () => {
-    const desk = await served('restarted', { 'market.csv': bars(FIRST) });
+  test('applies the rules of a refresh: a security with another history keeps its served bars', async () => {
+    const desk = await serveFiles('restarted', { 'market.csv': formatBars(FIRST) });
     await copied('restarted');
     const before = await desk.store();
     const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
-    await desk.write({ 'market.csv': bars(['A,2024-01-02,19', ...FIRST.slice(1), ...later]) });
+    await desk.write({ 'market.csv': formatBars(['A,2024-01-02,19', ...FIRST.slice(1), ...later]) });
     await restart();
     expect([await desk.closeOf('A'), await desk.closeOf('B')]).toEqual([
       [10, 11],
@@ -55,15 +55,15 @@ describe('a restart', () => {
     expect(changesOf(await desk.store())).toEqual([]);
   });
 
-  test('leaves the refresh that accepts a security again without a word of the history it was held back for', async () => {
-    const desk = await served('mended', { 'market.csv': bars(FIRST) });
+  test('removes the finding about the rejected history after a refresh that accepts the security again', async () => {
+    const desk = await serveFiles('mended', { 'market.csv': formatBars(FIRST) });
     await copied('mended');
     const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
-    await desk.write({ 'market.csv': bars(['A,2024-01-02,19', ...FIRST.slice(1), ...later]) });
+    await desk.write({ 'market.csv': formatBars(['A,2024-01-02,19', ...FIRST.slice(1), ...later]) });
     await restart();
     expect(await desk.closeOf('A')).toEqual([10, 11]);
     expect(changesOf(await desk.store())).toEqual(['warning HISTORY_CHANGED market.A']);
-    await desk.write({ 'market.csv': bars([...FIRST, ...later]) });
+    await desk.write({ 'market.csv': formatBars([...FIRST, ...later]) });
     const report = await desk.refresh();
     expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
     expect(report).toMatchObject({ dates_added: 1, rows_added: 2, rejected: [] });
@@ -71,15 +71,15 @@ describe('a restart', () => {
   });
 
   test('that finds later days alone says that the history is what it was', async () => {
-    const desk = await served('grown', { 'market/1.csv': bars(FIRST) });
-    await desk.write({ 'market/2.csv': bars(['A,2024-01-04,12']) });
+    const desk = await serveFiles('grown', { 'market/1.csv': formatBars(FIRST) });
+    await desk.write({ 'market/2.csv': formatBars(['A,2024-01-04,12']) });
     await restart();
     expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
     expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
-    await desk.write({ 'market/3.csv': bars(['A,2024-01-05,13', 'B,2024-01-05,23']) });
+    await desk.write({ 'market/3.csv': formatBars(['A,2024-01-05,13', 'B,2024-01-05,23']) });
     await restart();
     expect(await desk.closeOf('A')).toEqual([10, 11, 12, 13]);
-    await desk.write({ 'market/4.csv': bars(['A,2024-01-08,14']) });
+    await desk.write({ 'market/4.csv': formatBars(['A,2024-01-08,14']) });
     expect(await desk.refresh()).toMatchObject({
       dates_added: 3,
       rows_added: 4,
@@ -90,11 +90,13 @@ describe('a restart', () => {
     expect(await desk.store()).toMatchObject({ taken_at_start: null, rows: { market: 8 } });
   });
 
-  test('that finds a name that begins later says that the history of the others is what it was', async () => {
-    const reference = (rows: readonly string[]) => ({ 'reference.csv': `identifier,SECTOR\n${rows.join('\n')}\n` });
-    const desk = await served('joined', { 'market/1.csv': bars(FIRST), ...reference(['A,X', 'B,Y']) });
-    const later = bars(['A,2024-01-04,12', 'AB,2024-01-04,32']);
-    await desk.write({ 'market/2.csv': later, ...reference(['A,X', 'AB,X', 'B,Y']) });
+  test('that finds a security that begins later says that the history of the others is what it was', async () => {
+    const createReference = (rows: readonly string[]) => ({
+      'reference.csv': `identifier,SECTOR\n${rows.join('\n')}\n`,
+    });
+    const desk = await serveFiles('joined', { 'market/1.csv': formatBars(FIRST), ...createReference(['A,X', 'B,Y']) });
+    const later = formatBars(['A,2024-01-04,12', 'AB,2024-01-04,32']);
+    await desk.write({ 'market/2.csv': later, ...createReference(['A,X', 'AB,X', 'B,Y']) });
     await restart();
     expect(await desk.closeOf('AB')).toEqual([32]);
     expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
@@ -102,22 +104,22 @@ describe('a restart', () => {
     expect(await desk.refresh()).toMatchObject({ dates_added: 1, identifiers_added: 1 });
     // A late bar is added, a security with bars on stored days is not.
     await copied('joined');
-    await desk.write({ 'market/3.csv': bars(['C,2024-01-04,1', 'C,2024-01-05,1', 'B,2024-01-04,2']) });
+    await desk.write({ 'market/3.csv': formatBars(['C,2024-01-04,1', 'C,2024-01-05,1', 'B,2024-01-04,2']) });
     await restart();
     expect(await desk.closeOf('B')).toEqual([20, 21, 2]);
     expect((await service.ask('GET', '/data/prices/C')).status).toBe(404);
     expect(changesOf(await desk.store())).toEqual(['warning HISTORY_CHANGED market.C', 'info LATE_BARS market']);
   });
 
-  test('that finds what was served says nothing', async () => {
-    const desk = await served('same', { 'market.csv': bars(FIRST) });
+  test('without changes reports no findings', async () => {
+    const desk = await serveFiles('same', { 'market.csv': formatBars(FIRST) });
     await restart();
     await desk.closeOf('A');
     expect(changesOf(await desk.store())).toEqual([]);
   });
 
-  test('after corrections were left out leaves them out again', async () => {
-    const desk = await served('left-out', { 'market.csv': bars(FIRST) });
+  test('after omitted corrections omits them again', async () => {
+    const desk = await serveFiles('left-out', { 'market.csv': formatBars(FIRST) });
     await copied('left-out');
     await desk.write({
       'market.csv': (await readFile(join(desk.folder, 'market.csv'), 'utf8')).replace(

@@ -6,7 +6,8 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import type { RunningService } from '../running-service.js';
 
-export const bars = (rows: readonly string[], columns = 'CLOSE') => `identifier,date,${columns}\n${rows.join('\n')}\n`;
+export const formatBars = (rows: readonly string[], columns = 'CLOSE') =>
+  `identifier,date,${columns}\n${rows.join('\n')}\n`;
 export const FIRST = ['A,2024-01-02,10', 'B,2024-01-02,20', 'A,2024-01-03,11', 'B,2024-01-03,21'];
 
 /** A folder that is served. */

@@ -30,7 +30,7 @@ async function answered<T>(service: RunningService, method: string, path: string
   return answer;
 }
 
-async function result<T = Record<string, unknown>>(
+async function runToResult<T = Record<string, unknown>>(
   service: RunningService,
   path: string,
   body: object = {},
@@ -70,7 +70,7 @@ beforeAll(async () => {
     const single = await serviceOf([store]);
     try {
       await answered(single, 'POST', '/indices', equalIndex('ONE'));
-      await result(single, '/analytics/ONE/backtest');
+      await runToResult(single, '/analytics/ONE/backtest');
       alone.set(store, await figuresOf('ONE', single));
     } finally {
       await single.close();
@@ -85,7 +85,7 @@ afterAll(() => service.close());
 describe('indices of several stores side by side', () => {
   test('run at the same time with the bits of a service that serves only their store', async () => {
     const ids = INDICES.map(([id]) => id);
-    await Promise.all(ids.map((id) => result(service, `/analytics/${id}/backtest`)));
+    await Promise.all(ids.map((id) => runToResult(service, `/analytics/${id}/backtest`)));
     for (const [id, store] of INDICES) {
       expect([id, await figuresOf(id)]).toEqual([id, alone.get(store ?? 'desk')]);
       expect(await ask<Stale>('GET', `/analytics/${id}/overview`)).toMatchObject({ stale: null });
@@ -95,7 +95,7 @@ describe('indices of several stores side by side', () => {
   });
 
   test('are current whatever store is active; only an index without a store follows the active one', async () => {
-    await result(service, '/data/stores/east/activate');
+    await runToResult(service, '/data/stores/east/activate');
     for (const [id, store] of INDICES) {
       const { stale } = await ask<Stale>('GET', `/analytics/${id}/overview`);
       expect([id, stale?.reasons ?? null]).toEqual([
@@ -104,7 +104,7 @@ describe('indices of several stores side by side', () => {
       ]);
       expect(await figuresOf(id)).toEqual(alone.get(store ?? 'desk'));
     }
-    await result(service, '/data/stores/desk/activate');
+    await runToResult(service, '/data/stores/desk/activate');
   });
 
   test('are previewed, explained and changed on their store', async () => {
@@ -119,7 +119,7 @@ describe('indices of several stores side by side', () => {
   });
 
   test('have a run on another store only if they belong to none', async () => {
-    await result(service, '/analytics/ANYWHERE/backtest', { store_id: 'west' });
+    await runToResult(service, '/analytics/ANYWHERE/backtest', { store_id: 'west' });
     expect(await figuresOf('ANYWHERE')).toEqual(alone.get('west'));
     expect(await ask<Stale>('GET', '/analytics/ANYWHERE/overview')).toMatchObject({ stale: null });
     expect(await service.refusal('POST', '/analytics/IN-EAST/backtest', { store_id: 'west' })).toMatchObject({
@@ -127,12 +127,12 @@ describe('indices of several stores side by side', () => {
       code: 'VALIDATION_FAILED',
       detail: { findings: [{ code: 'DIFFERENT_DATA', path: 'store_id', value: 'west' }] },
     });
-    await result(service, '/analytics/ANYWHERE/backtest');
+    await runToResult(service, '/analytics/ANYWHERE/backtest');
     expect(await figuresOf('ANYWHERE')).toEqual(alone.get('desk'));
   });
 
   test('are refused together, and a store that is not registered is named as a choice', async () => {
-    const overlay = (store_id: string | null) => ({
+    const createOverlay = (store_id: string | null) => ({
       id: 'MIX',
       name: 'Mix',
       calendar: 'XNYS',
@@ -147,7 +147,7 @@ describe('indices of several stores side by side', () => {
       },
       pipeline: { weighting: { type: 'EqualWeight' } },
     });
-    expect(await service.refusal('POST', '/indices', overlay(null))).toMatchObject({
+    expect(await service.refusal('POST', '/indices', createOverlay(null))).toMatchObject({
       detail: { findings: [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'store_id' }] },
     });
     const malformed = equalIndex('BAD', null, { store_id: 'no such store!' });
@@ -166,54 +166,54 @@ describe('indices of several stores side by side', () => {
     });
     const inner = equalIndex('INNER', null, { universe: { kind: 'index', id: 'IN-EAST' } });
     await ask('POST', '/indices', inner);
-    await result(service, '/analytics/INNER/backtest');
+    await runToResult(service, '/analytics/INNER/backtest');
     expect(await levelsOf('INNER')).toEqual(await levelsOf('IN-EAST'));
   });
 
   test('share sweeps, models, optimisations, SQL and prices by their store', async () => {
     const closes = async (path: string) => (await ask<{ prices: { data: unknown } }>('GET', path)).prices.data;
     expect(await closes('/data/prices/A?store_id=east')).not.toEqual(await closes('/data/prices/A'));
-    const sql = async (query: string) =>
+    const querySql = async (query: string) =>
       ask<{ data: unknown }>('POST', `/sql${query}`, { query: 'select max(CLOSE) as top from prices' });
-    expect((await sql('?store_id=west')).data).not.toEqual((await sql('')).data);
-    const metrics = async (indexId: string) => {
+    expect((await querySql('?store_id=west')).data).not.toEqual((await querySql('')).data);
+    const readMetrics = async (indexId: string) => {
       const grid = { '/document/rebalance/frequency': ['monthly', 'quarterly'] };
-      await result(service, '/analytics/sweeps', { sweep_id: indexId, index_id: indexId, grid });
+      await runToResult(service, '/analytics/sweeps', { sweep_id: indexId, index_id: indexId, grid });
       const { rows } = await ask<{ rows: { metrics: object }[] }>('GET', `/analytics/sweeps/${indexId}/rows?block=0`);
       expect(rows).toHaveLength(2);
       return JSON.stringify(rows.map((row) => row.metrics));
     };
-    expect(await metrics('IN-DESK')).toBe(await metrics('ANYWHERE'));
-    expect(await metrics('IN-EAST')).not.toBe(await metrics('IN-DESK'));
+    expect(await readMetrics('IN-DESK')).toBe(await readMetrics('ANYWHERE'));
+    expect(await readMetrics('IN-EAST')).not.toBe(await readMetrics('IN-DESK'));
     expect(
       await service.refusal('POST', '/analytics/sweeps', {
         index_id: 'IN-DESK',
         grid: { '/document/store_id': ['desk', 'east'] },
       }),
     ).toMatchObject({ status: 422 });
-    const model = (query: string, body: object) => result(service, `/risk-models/M/estimate${query}`, body);
-    const ofRun = await model('', { index_id: 'IN-EAST' });
-    const ofNames = await model('?store_id=east', { identifiers: NAMES });
+    const readModel = (query: string, body: object) => runToResult(service, `/risk-models/M/estimate${query}`, body);
+    const ofRun = await readModel('', { index_id: 'IN-EAST' });
+    const ofNames = await readModel('?store_id=east', { identifiers: NAMES });
     expect(ofNames['covariance']).toEqual(ofRun['covariance']);
-    expect((await model('', { identifiers: NAMES }))['covariance']).not.toEqual(ofRun['covariance']);
+    expect((await readModel('', { identifiers: NAMES }))['covariance']).not.toEqual(ofRun['covariance']);
   });
 
-  test('go on after a restart', async () => {
+  test('continue after a restart', async () => {
     await service.restart();
     for (const [id, store] of INDICES) expect([id, await figuresOf(id)]).toEqual([id, alone.get(store ?? 'desk')]);
-    await result(service, '/analytics/IN-WEST/backtest', { if_stale: false });
+    await runToResult(service, '/analytics/IN-WEST/backtest', { if_stale: false });
     expect(await figuresOf('IN-WEST')).toEqual(alone.get('west'));
   });
 
   test('take later days of their store by a refresh while another is active', async () => {
     writeWalks(join(service.root, 'east'), { names: NAMES, sessions: 85, seed: SEEDS['east']! });
-    const report = await result<{ dates_added: number }>(service, '/data/stores/east/refresh');
+    const report = await runToResult<{ dates_added: number }>(service, '/data/stores/east/refresh');
     expect(report.dates_added).toBe(5);
     expect(await ask<Stale>('GET', '/analytics/IN-EAST/overview')).toMatchObject({
       stale: { data: true, reasons: ['The store east holds other content than the run was made on.'] },
     });
     expect(await ask<Stale>('GET', '/analytics/IN-WEST/overview')).toMatchObject({ stale: null });
-    await result(service, '/analytics/IN-EAST/backtest');
+    await runToResult(service, '/analytics/IN-EAST/backtest');
     expect(await ask('GET', '/analytics/IN-EAST/overview')).toMatchObject({ stale: null, end: SESSIONS[84] });
     expect(await ask('GET', '/data/stores/east')).toMatchObject({ active: false, end: SESSIONS[84] });
   });
@@ -230,7 +230,7 @@ describe('indices of several stores side by side', () => {
     expect((await service.download('/analytics/IN-EAST/published/bundle')).status).toBe(200);
   });
 
-  test('say which store cannot be read once it is deleted', async () => {
+  test('report the deleted store that cannot be read', async () => {
     await ask('DELETE', '/data/stores/west');
     expect(await service.refusal('GET', '/analytics/IN-WEST/weights?risk=true')).toMatchObject({
       status: 409,

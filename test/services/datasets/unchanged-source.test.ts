@@ -8,7 +8,7 @@ import { runService, type RunningService } from '../running-service.js';
 let service: RunningService;
 let file: string;
 
-const csv = (...closes: readonly number[]): string =>
+const formatCsv = (...closes: readonly number[]): string =>
   `date,identifier,CLOSE\n${closes.map((close, t) => `2024-01-0${t + 2},A,${close}\n`).join('')}`;
 const isReady = async (): Promise<boolean> => (await service.ask('GET', '/health/ready')).status === 200;
 const closes = async (): Promise<unknown> => (await service.ask('GET', '/data/prices/A')).body;
@@ -21,7 +21,7 @@ beforeAll(async () => {
   const location = join(service.root, 'desk');
   await mkdir(location);
   file = join(location, 'market.csv');
-  await writeFile(file, csv(10, 11));
+  await writeFile(file, formatCsv(10, 11));
   const store = { store_id: 'desk', name: 'Desk', kind: 'folder', location, activate: true };
   expect((await service.ask('POST', '/data/stores', store)).status).toBe(201);
 });
@@ -40,7 +40,7 @@ test('after a restart a folder that holds the same is served without being read'
 
 test('one byte that differs is read at the start, by the rules of a refresh', async () => {
   const before = await closes();
-  await service.restart(() => writeFile(file, csv(10, 12)));
+  await service.restart(() => writeFile(file, formatCsv(10, 12)));
   await service.resumed();
   expect(await closes()).toEqual(before);
   const { findings } = (await service.ask<DataStore>('GET', '/data/stores/desk')).body;
@@ -48,7 +48,7 @@ test('one byte that differs is read at the start, by the rules of a refresh', as
 });
 
 test('one whose files have changed is read, as for a refresh', async () => {
-  await service.restart(() => writeFile(file, csv(10, 11, 12)));
+  await service.restart(() => writeFile(file, formatCsv(10, 11, 12)));
   await service.resumed();
   expect(await store()).toMatchObject({ end: '2024-01-04' });
 });
@@ -57,7 +57,7 @@ test('a day that comes after a start from the copy is found by a refresh', async
   await expect.poll(copy).toBe('made');
   await service.restart();
   await service.resumed();
-  await writeFile(file, csv(10, 11, 12, 13));
+  await writeFile(file, formatCsv(10, 11, 12, 13));
   await service.ask('POST', '/data/stores/desk/refresh');
   // Including the row that a start added.
   expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded', result: { rows_added: 2 } });

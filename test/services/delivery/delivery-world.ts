@@ -104,8 +104,18 @@ export async function deliveryWorld(options: WorldOptions = {}) {
       });
       const record = await records.keeper({ clientId: 'ACME', scheduleId: 'close', date: DATE }, client.version);
       const target = client.document.targets[0]!;
-      const timestamp = () => '2024-12-31T22:00:00.000000+00:00';
-      return deliver({ client, target, schedule: 'close', date: DATE, files, record, isAgain, signal, timestamp });
+      const formatTimestamp = () => '2024-12-31T22:00:00.000000+00:00';
+      return deliver({
+        client,
+        target,
+        schedule: 'close',
+        date: DATE,
+        files,
+        record,
+        isAgain,
+        signal,
+        timestamp: formatTimestamp,
+      });
     },
     record: async (): Promise<DeliveryRecord> =>
       (await records.get({ clientId: 'ACME', scheduleId: 'close', date: DATE }))!,

@@ -17,7 +17,7 @@ describe('a callback', () => {
     readonly headers: IncomingHttpHeaders;
     readonly body: Buffer;
   }
-  async function receiver() {
+  async function createReceiver() {
     const received: Received[] = [];
     const state = { status: 204 };
     const server = createServer((incoming, outgoing) => {
@@ -34,7 +34,7 @@ describe('a callback', () => {
   }
 
   test('is signed, holds the file, and has the same id in every attempt', async () => {
-    const { host, received, state } = await receiver();
+    const { host, received, state } = await createReceiver();
     await open({ callbackHosts: [host] });
     const client = world.clientOf({ targets: [{ type: 'callback', name: 'hook', url: `http://${host}/in` }] });
     state.status = 500;
@@ -65,7 +65,7 @@ describe('a callback', () => {
   });
 
   test('whose process ended before its result was known is repeated under the same id', async () => {
-    const { host, received } = await receiver();
+    const { host, received } = await createReceiver();
     await open({ callbackHosts: [host] });
     const client = world.clientOf({ targets: [{ type: 'callback', name: 'hook', url: `http://${host}/in` }] });
     const files = [world.file('CORE', 'once')];

@@ -83,7 +83,7 @@ describe.skipIf(missingSftpServer() !== undefined)('an SFTP server', () => {
     expect((await away.record()).log.length).toBe(3);
   });
 
-  test('whose folder is missing fails with what the server says', async () => {
+  test('whose folder is missing fails with the message of the server', async () => {
     await openWorld();
     const client = sftpClient({ url: `sftp://${server.user}@127.0.0.1:${server.port}/nonexistent/deep` });
     const { reason } = await world.deliver(client, [world.file('CORE', 'one')]);

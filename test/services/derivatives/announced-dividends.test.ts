@@ -18,7 +18,7 @@ const derivatives = createDerivatives({
     }),
   calendars: { get: () => undefined },
 });
-const price = (rest: object) =>
+const findPrice = (rest: object) =>
   derivatives.priceFutures(
     FuturesPriceRequest.parse({ index_id: 'X', expiry: '2025-05-26', risk_free_rate: 0.05, ...rest }),
   );
@@ -26,7 +26,7 @@ const price = (rest: object) =>
 const TERMS = { name: 'dividend-points', needs: [] };
 
 test('announced dividends up to the expiry, discounted to today, lower the forward', async () => {
-  const { fair_value, dividend_points, basis } = await price({ dividend_source: 'announced' });
+  const { fair_value, dividend_points, basis } = await findPrice({ dividend_source: 'announced' });
   // 73 and 146 days are one and two fifths of a year; the dividend of day 200 is after the expiry on day 146.
   const expected = (1000 - 4 * Math.exp(-0.01) - 6 * Math.exp(-0.02)) * Math.exp(0.02);
   expect(fair_value).toBeCloseTo(expected, 10);
@@ -35,12 +35,12 @@ test('announced dividends up to the expiry, discounted to today, lower the forwa
 });
 
 test('along the curve each expiry has the dividends up to it, announced or given, and a roll those of both', async () => {
-  const curve = (rest: object) =>
+  const findCurve = (rest: object) =>
     derivatives.termStructure(
       'X',
       TermStructureQuery.parse({ expiries: ['2025-03-14', '2025-05-26'], risk_free_rate: 0.05, ...rest }),
     );
-  const { points, shape } = await curve({ dividend_source: 'announced' });
+  const { points, shape } = await findCurve({ dividend_source: 'announced' });
   // 73 and 146 days: the first dividend goes ex on the first expiry.
   const near = (1000 - 4 * Math.exp(-0.01)) * Math.exp(0.01);
   const far = (1000 - 4 * Math.exp(-0.01) - 6 * Math.exp(-0.02)) * Math.exp(0.02);
@@ -51,7 +51,7 @@ test('along the curve each expiry has the dividends up to it, announced or given
     expect.closeTo(Math.log(near / far) / 0.2, 10),
   ]);
   expect(shape).toBe('contango');
-  const given = await curve({ dividends: ['2025-03-14:4', '2025-05-26:6.0'] });
+  const given = await findCurve({ dividends: ['2025-03-14:4', '2025-05-26:6.0'] });
   expect(given.points).toEqual(points);
   const roll = await derivatives.roll(
     'X',
@@ -68,18 +68,18 @@ test('along the curve each expiry has the dividends up to it, announced or given
     front_dividend_points: 4,
     back_dividend_points: 10,
   });
-  await expect(curve({ dividends: ['2025-06-01:4'] })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  await expect(findCurve({ dividends: ['2025-06-01:4'] })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
   expect(RollQuery.shape.dividends.safeParse(['2025-02-30:1']).success).toBe(false);
 });
 
 test('they are known only on the last date, and replace other assumptions on dividends', async () => {
   const announced = { dividend_source: 'announced' };
-  await expect(price({ ...announced, as_of: '2024-12-30' })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  await expect(price({ ...announced, dividend_yield: 0.02 })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  await expect(findPrice({ ...announced, as_of: '2024-12-30' })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  await expect(findPrice({ ...announced, dividend_yield: 0.02 })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
 });
 
 test('an index that reinvests its dividends loses none of them, one that does so net what is withheld', async () => {
-  const view = (variant: string, withholding_tax = 0) => ({
+  const createView = (variant: string, withholding_tax = 0) => ({
     show: () =>
       Promise.resolve({
         etag: '',
@@ -93,11 +93,15 @@ test('an index that reinvests its dividends loses none of them, one that does so
         ),
       }),
   });
-  await expect(listAnnouncedDividends(view('total'), TERMS)('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  await expect(listAnnouncedDividends(view('net'), TERMS)('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  const lost = (points: number) => ({ asOf, dividends: [{ exDay: parseValidDay('2025-01-15'), points }] });
-  expect(await listAnnouncedDividends(view('price', 0.25), TERMS)('X')).toEqual(lost(2));
-  expect(await listAnnouncedDividends(view('net', 0.25), TERMS)('X')).toEqual(lost(0.5));
+  await expect(listAnnouncedDividends(createView('total'), TERMS)('X')).rejects.toMatchObject({
+    code: 'VALIDATION_FAILED',
+  });
+  await expect(listAnnouncedDividends(createView('net'), TERMS)('X')).rejects.toMatchObject({
+    code: 'VALIDATION_FAILED',
+  });
+  const announceDividend = (points: number) => ({ asOf, dividends: [{ exDay: parseValidDay('2025-01-15'), points }] });
+  expect(await listAnnouncedDividends(createView('price', 0.25), TERMS)('X')).toEqual(announceDividend(2));
+  expect(await listAnnouncedDividends(createView('net', 0.25), TERMS)('X')).toEqual(announceDividend(0.5));
 });
 
 test('an expiry of a term structure that is named twice is refused where it stands again', () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CalendarClosures, RecordedCalendarClosures } from '#contract/closures.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import {
-  definition,
+  createDefinition,
   familyOn,
   fileOf,
   performed,
@@ -19,7 +19,7 @@ let folder: Awaited<ReturnType<typeof familyOn>>;
 const day = (k: number): string => SESSIONS[k]!;
 const CLOSURES = '/calendars/XNYS/closures';
 const POLICY = { materiality_bps: 0.01, correction_window: 1000 };
-const closed = (date: string, reason = 'Storm') => ({ date, session: 'closed', reason });
+const createClosure = (date: string, reason = 'Storm') => ({ date, session: 'closed', reason });
 
 beforeAll(async () => {
   service = await runService();
@@ -27,7 +27,7 @@ beforeAll(async () => {
   const publish = { type: 'publish', errors: POLICY };
   await putSchedule(service, { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, publish] });
   await rerun('CORE');
-  const back = definition('BACK', 'EqualWeight', { rebalance: { frequency: 'monthly', roll: 'preceding' } });
+  const back = createDefinition('BACK', 'EqualWeight', { rebalance: { frequency: 'monthly', roll: 'preceding' } });
   await service.ask('PUT', '/indices/BACK', back);
   await rerun('BACK');
   await service.ask('PUT', '/indices/TWO', {
@@ -64,7 +64,10 @@ const LATER = '2023-12-29';
 
 test('a dry run lists sessions, rebalances and published closes that would change, and stores nothing', async () => {
   await service.ask('POST', '/analytics/CORE/publish', {});
-  const { body } = await put([closed(MONTH_END), { ...closed('2023-07-01', 'Catch-up'), session: 'open' }], true);
+  const { body } = await put(
+    [createClosure(MONTH_END), { ...createClosure('2023-07-01', 'Catch-up'), session: 'open' }],
+    true,
+  );
   expect(body).toMatchObject({ dry_run: true, version: 0 });
   const { indices, ...effect } = body.effect;
   expect(effect).toMatchObject({ added: ['2023-07-01'], removed: [MONTH_END], hours: [] });
@@ -87,34 +90,34 @@ test.each([
   ['that moves a rebalance into a run', REST_OF_MONTH, ['BACK']],
 ])('of closures, one %s makes stale only the runs whose sessions or rebalances change', async (_, dates, ids) => {
   const { body } = await put(
-    dates.map((date) => closed(date)),
+    dates.map((date) => createClosure(date)),
     true,
   );
   expect(body.effect.indices.filter(({ stale }) => stale.length > 0).map(({ index_id: id }) => id)).toEqual(ids);
 });
 
 test.each([
-  ['a day that is closed anyway', [closed('2023-07-04')], 'changes[0].date', 'closed anyway'],
-  ['a date that occurs twice', [closed(day(3)), closed(day(3))], 'changes[1].date', 'occurs twice'],
+  ['a day that is closed anyway', [createClosure('2023-07-04')], 'changes[0].date', 'closed anyway'],
+  ['a date that occurs twice', [createClosure(day(3)), createClosure(day(3))], 'changes[1].date', 'occurs twice'],
   [
     'a session without other hours',
-    [{ ...closed(day(3)), session: 'open' }],
+    [{ ...createClosure(day(3)), session: 'open' }],
     'changes[0].date',
     'give opens or closes',
   ],
   [
     'a close before the opening',
-    [{ ...closed(day(3)), session: 'open', closes: '09:00' }],
+    [{ ...createClosure(day(3)), session: 'open', closes: '09:00' }],
     'changes[0].closes',
     '09:30',
   ],
   [
     'an added session that closes before the usual opening',
-    [{ ...closed('2023-07-01'), session: 'open', closes: '08:00' }],
+    [{ ...createClosure('2023-07-01'), session: 'open', closes: '08:00' }],
     'changes[0].closes',
     '09:30',
   ],
-  ['a day before the calendar', [closed('1900-01-01')], 'changes[0].date', 'covers'],
+  ['a day before the calendar', [createClosure('1900-01-01')], 'changes[0].date', 'covers'],
 ])('%s is refused by its place', async (_, changes, path, text) => {
   const { status, detail } = await service.refusal('PUT', CLOSURES, { changes });
   expect(status).toBe(422);
@@ -125,7 +128,7 @@ test.each([
 
 test('a recorded closure makes runs stale, and a new run has no such session; the earlier closes stand', async () => {
   const before = await levelsOf('CORE');
-  expect((await put([closed(MONTH_END)])).body).toMatchObject({ version: 1, dry_run: false });
+  expect((await put([createClosure(MONTH_END)])).body).toMatchObject({ version: 1, dry_run: false });
   const stale = (await staleOf('CORE'))!;
   expect(stale.reasons).toEqual([`The calendar XNYS changed since this run: ${MONTH_END}.`]);
   expect(await levelsOf('CORE')).toEqual(before); // Levels of the stored run, on its own calendar.
@@ -153,10 +156,10 @@ test('a published close on the closed day stands, and the error policy restates 
 
 test('no run becomes stale by hours, by a closure after its end, or by one of another exchange', async () => {
   const hours = { date: day(25), session: 'open', closes: '13:00', reason: 'Half day' };
-  await put([closed(MONTH_END), hours, closed(LATER)]);
+  await put([createClosure(MONTH_END), hours, createClosure(LATER)]);
   expect(await staleOf('CORE')).toBeNull();
   const { body } = await service.ask<RecordedCalendarClosures>('PUT', '/calendars/XTKS/closures', {
-    changes: [closed('2023-07-03')],
+    changes: [createClosure('2023-07-03')],
   });
   expect(body.effect.indices).toEqual([]);
   expect(await staleOf('CORE')).toBeNull();
@@ -187,15 +190,15 @@ test('versions are listed, compared and restored, also after a restart', async (
 test('an open day of a closed exchange ends with the reason, and the next day publishes with the version used', async () => {
   const date = day(30);
   expect((await performed(service, date)).state).toBe('waiting'); // There are no prices.
-  const { body } = await put([closed(MONTH_END), closed(date, 'Day of mourning'), closed(LATER)]);
+  const { body } = await put([createClosure(MONTH_END), createClosure(date, 'Day of mourning'), createClosure(LATER)]);
   expect(body.effect.schedules).toEqual([{ schedule_id: 'close', ended: [date], missing: [] }]);
   await service.ask('GET', `/schedules/close/days/${date}?wait=30`);
   const reason = `XNYS was closed: Day of mourning (version ${body.version} of its changes)`;
   expect(await waitSettledDay(service, date)).toMatchObject({ state: 'skipped', reason });
   await folder.write(fileOf(day(31)));
   expect(await performed(service, day(31))).toMatchObject({ state: 'done', reason: null });
-  const kept = [closed(MONTH_END), closed(date, 'Day of mourning'), closed(LATER)];
-  const { effect } = (await put([...kept, closed(day(31))], true)).body;
+  const kept = [createClosure(MONTH_END), createClosure(date, 'Day of mourning'), createClosure(LATER)];
+  const { effect } = (await put([...kept, createClosure(day(31))], true)).body;
   expect(effect.removed).toEqual([day(31)]);
   expect(effect.schedules).toEqual([]); // A day that is done stays done.
   const { entries } = (await service.ask<{ entries: PublicationEntry[] }>('GET', '/analytics/EVEN/published')).body;

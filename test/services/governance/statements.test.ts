@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BenchmarkStatement, MethodologyChange, Procedure } from '#contract/governance.js';
-import { definition, familyOn, performed, putSchedule, SESSIONS } from '../daily-plans/family.js';
+import { createDefinition, familyOn, performed, putSchedule, SESSIONS } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** A sequence for a published index with procedures and decisions; each test depends on the previous one. */
@@ -33,9 +33,9 @@ test('a procedure is a document with versions, in the statement of the indices t
   expect((await service.ask('PUT', '/procedures/all', cessation({ kind: 'complaints', indices: null }))).status).toBe(
     200,
   );
-  const ids = async (index: string) => (await statementOf(index)).procedures.map((one) => one.procedure_id);
-  expect(await ids('CORE')).toEqual(['all', 'cessation']);
-  expect(await ids('EVEN')).toEqual(['all']);
+  const readIds = async (index: string) => (await statementOf(index)).procedures.map((one) => one.procedure_id);
+  expect(await readIds('CORE')).toEqual(['all', 'cessation']);
+  expect(await readIds('EVEN')).toEqual(['all']);
   const first = await service.ask<Procedure>('GET', '/procedures/cessation/versions/1');
   expect(first.body.text).toBe('An index ends six months after its notice.');
   expect((await service.ask('POST', '/procedures/cessation/versions/1/restore')).status).toBe(200);
@@ -44,7 +44,7 @@ test('a procedure is a document with versions, in the statement of the indices t
   expect((await service.refusal('PUT', '/procedures/x', cessation({ indices: ['NONE'] }))).status).toBe(422);
   expect((await service.refusal('GET', '/procedures/none')).code).toBe('PROCEDURE_NOT_FOUND');
   expect((await service.ask('DELETE', '/procedures/all')).status).toBe(204);
-  expect(await ids('EVEN')).toEqual([]);
+  expect(await readIds('EVEN')).toEqual([]);
 });
 
 test('a statement counts the published closes, and lists the decisions of people about the index', async () => {
@@ -69,7 +69,7 @@ test('a statement lists prices that people gave in place of those of the source'
   const { body } = await service.ask(
     'PUT',
     '/indices/LATER',
-    definition('LATER', 'EqualWeight', { base_date: day(9) }),
+    createDefinition('LATER', 'EqualWeight', { base_date: day(9) }),
   );
   expect(body, JSON.stringify(body)).toHaveProperty('index');
   expect((await statementOf('LATER')).discretion.overrides).toEqual([]); // Before its base date.
@@ -78,7 +78,7 @@ test('a statement lists prices that people gave in place of those of the source'
 test('the change log has the sentences that each version removed and added', async () => {
   const put = (body: object, note: string) => service.ask('PUT', '/indices/EVEN', body, { 'x-change-note': note });
   const capped = { pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.4 } } };
-  expect((await put(definition('EVEN', 'EqualWeight', capped), 'Capped')).status).toBe(200);
+  expect((await put(createDefinition('EVEN', 'EqualWeight', capped), 'Capped')).status).toBe(200);
   const { body } = await service.ask<{ changes: MethodologyChange[] }>('GET', '/indices/EVEN/changes');
   const [latest, first] = body.changes;
   expect(latest).toMatchObject({ version: 2, note: 'Capped', action: 'updated', author: 'local' });

@@ -52,9 +52,9 @@ test('new entries reach the receiver in order, none is lost during an outage, an
   let push = open();
   push.start();
   await expect.poll(async () => (await documents.ids('audit-push')).length).toBe(1);
-  const ids = () => [...new Set(received.map(({ id }) => id))];
+  const listIds = () => [...new Set(received.map(({ id }) => id))];
   await write('first');
-  await expect.poll(ids).toEqual(['first']);
+  await expect.poll(listIds).toEqual(['first']);
   isAway = true;
   await write('second');
   await expect.poll(() => failures.length).toBe(1);
@@ -63,7 +63,7 @@ test('new entries reach the receiver in order, none is lost during an outage, an
   isAway = false;
   push = open();
   push.start();
-  await expect.poll(ids).toEqual(['first', 'second', 'third']);
+  await expect.poll(listIds).toEqual(['first', 'second', 'third']);
   await push.close();
   const seqs = received.map(({ seq }) => seq);
   expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));

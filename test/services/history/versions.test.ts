@@ -149,14 +149,14 @@ test('two versions of an index differ by paths, and by sentences of the methodol
     before: 'monthly',
     after: 'weekly',
   });
-  const sentences = async (at: 1 | 2) => {
+  const readSentences = async (at: 1 | 2) => {
     await ask('POST', `/indices/DIFF/versions/${at}/restore`);
     const { sentences: all } = (
       await ask<{ readonly sentences: readonly { readonly text: string }[] }>('GET', '/indices/DIFF/methodology')
     ).body;
     return all.map(({ text }) => text);
   };
-  const [monthly, weekly] = [await sentences(1), await sentences(2)];
+  const [monthly, weekly] = [await readSentences(1), await readSentences(2)];
   expect(body.sentences.removed).toEqual(monthly.filter((text) => !weekly.includes(text)));
   expect(body.sentences.added).toEqual(weekly.filter((text) => !monthly.includes(text)));
   expect(body.sentences.added.length).toBeGreaterThan(0);

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const definition = (id: string) => ({
+const createDefinition = (id: string) => ({
   id,
   name: id,
   calendar: 'XNYS',
@@ -30,7 +30,7 @@ const definition = (id: string) => ({
 });
 
 /** Returns files of results in the home; unreferenced ones are removed a minute later, or when the service stops. */
-async function files(): Promise<string[]> {
+async function readFiles(): Promise<string[]> {
   await service.restart();
   await service.resumed();
   return filesNow();
@@ -38,19 +38,19 @@ async function files(): Promise<string[]> {
 
 const filesNow = async () => (await readdir(join(service.root, 'home', 'artifacts'))).toSorted();
 
-async function job(path: string, body: unknown = {}): Promise<JobStatus> {
+async function runJob(path: string, body: unknown = {}): Promise<JobStatus> {
   const { body: status } = await service.ask<JobStatus>('POST', path, body);
   return service.finished(status.job_id);
 }
 
 /** Creates an index with a run and a result of every kind of job about it. */
 async function worked(id: string): Promise<readonly string[]> {
-  expect((await service.ask('PUT', `/indices/${id}`, definition(id))).status).toBe(200);
+  expect((await service.ask('PUT', `/indices/${id}`, createDefinition(id))).status).toBe(200);
   const jobs = [
-    await job(`/analytics/${id}/backtest`),
-    await job(`/analytics/${id}/replay`),
-    await job(`/analytics/${id}/simulate`, { horizon: 5, paths: 100 }),
-    await job('/analytics/sweeps', {
+    await runJob(`/analytics/${id}/backtest`),
+    await runJob(`/analytics/${id}/replay`),
+    await runJob(`/analytics/${id}/simulate`, { horizon: 5, paths: 100 }),
+    await runJob('/analytics/sweeps', {
       sweep_id: `over-${id}`,
       index_id: id,
       grid: { '/request/transaction_cost_bps': [0, 5] },
@@ -61,14 +61,14 @@ async function worked(id: string): Promise<readonly string[]> {
 }
 
 /** Waits for a state in which the job has not ended. */
-async function reached(jobId: string, state: string): Promise<void> {
+async function waitForState(jobId: string, state: string): Promise<void> {
   while ((await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body.status !== state)
     await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 test('results of a deleted index are forgotten with their files, those of another stay', async () => {
   const remaining = await worked('KEPT');
-  const between = await files();
+  const between = await readFiles();
   const deleted = await worked('GONE');
   expect((await filesNow()).length).toBeGreaterThan(between.length);
   const { body } = await service.ask<IndexDeletion>('DELETE', '/indices/GONE');
@@ -82,22 +82,22 @@ test('results of a deleted index are forgotten with their files, those of anothe
     ({ job_id: jobId }) => jobId,
   );
   expect(list.filter((jobId) => jobId.includes('GONE'))).toEqual([]);
-  expect(await files()).toEqual(between);
+  expect(await readFiles()).toEqual(between);
   await service.ask('DELETE', '/indices/KEPT');
 });
 
-test('work about a strategy goes with the strategy', async () => {
-  await service.ask('PUT', '/indices/HELD', definition('HELD'));
+test('jobs of a strategy are deleted with it', async () => {
+  await service.ask('PUT', '/indices/HELD', createDefinition('HELD'));
   await service.ask('PUT', '/strategies/plan', { id: 'plan', name: 'Plan', index_id: 'HELD' });
-  const before = await files();
-  expect((await job('/analytics/plan/backtest')).error).toBeNull();
-  expect((await job('/analytics/plan/simulate', { horizon: 5, paths: 100 })).error).toBeNull();
+  const before = await readFiles();
+  expect((await runJob('/analytics/plan/backtest')).error).toBeNull();
+  expect((await runJob('/analytics/plan/simulate', { horizon: 5, paths: 100 })).error).toBeNull();
   expect((await service.ask('DELETE', '/strategies/plan')).body).toEqual({
     strategy_id: 'plan',
     backtest_record_deleted: true,
     backtest_results_deleted: 3,
   });
-  expect(await files()).toEqual(before);
+  expect(await readFiles()).toEqual(before);
   expect((await service.refusal('GET', '/jobs/simulate:plan')).code).toBe('JOB_NOT_FOUND');
   await service.ask('DELETE', '/indices/HELD');
 });
@@ -114,18 +114,18 @@ test.each([
     },
   ],
 ])('a running %s of a deleted index is cancelled, forgotten, and gives its worker back', async (_, path, request) => {
-  await service.ask('PUT', '/indices/BUSY', definition('BUSY'));
-  expect((await job('/analytics/BUSY/backtest')).error).toBeNull();
+  await service.ask('PUT', '/indices/BUSY', createDefinition('BUSY'));
+  expect((await runJob('/analytics/BUSY/backtest')).error).toBeNull();
   const { body: running } = await service.ask<JobStatus>('POST', path, request);
-  await reached(running.job_id, 'running');
+  await waitForState(running.job_id, 'running');
   // It waits for that job on the only worker.
   const waiting = (await service.ask<JobStatus>('POST', '/analytics/BUSY/backtest', { transaction_cost_bps: 1 })).body;
   expect(waiting.status).toBe('pending');
   expect((await service.ask('DELETE', '/indices/BUSY')).status).toBe(200);
   for (const { job_id: jobId } of [running, waiting])
     expect((await service.refusal('GET', `/jobs/${jobId}`)).code).toBe('JOB_NOT_FOUND');
-  await service.ask('PUT', '/indices/BUSY', definition('BUSY'));
-  expect((await job('/analytics/BUSY/backtest')).status).toBe('succeeded');
+  await service.ask('PUT', '/indices/BUSY', createDefinition('BUSY'));
+  expect((await runJob('/analytics/BUSY/backtest')).status).toBe('succeeded');
   const jobsNow = async () =>
     (await service.ask<{ readonly jobs: { readonly pending: number; readonly running: number } }>('GET', '/health'))
       .body.jobs;
@@ -134,7 +134,7 @@ test.each([
 });
 
 test('a running backtest of a deleted index is cancelled, and one that comes too late ends with INDEX_DELETED', async () => {
-  await service.ask('PUT', '/indices/LATE', definition('LATE'));
+  await service.ask('PUT', '/indices/LATE', createDefinition('LATE'));
   for (let turn = 0; turn < 10; turn++) {
     const submitted = service.ask<JobStatus>('POST', '/analytics/LATE/backtest', {});
     await service.ask('DELETE', '/indices/LATE');
@@ -149,7 +149,7 @@ test('a running backtest of a deleted index is cancelled, and one that comes too
       else expect(result.status).toBe(404);
     } else expect(status).toBe(404);
     expect((await service.refusal('GET', '/analytics/LATE/record')).status).toBe(404);
-    await service.ask('PUT', '/indices/LATE', definition('LATE'));
+    await service.ask('PUT', '/indices/LATE', createDefinition('LATE'));
   }
   await service.ask('DELETE', '/indices/LATE');
 });

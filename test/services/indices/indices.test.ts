@@ -108,44 +108,44 @@ function setUp(live: readonly string[] = []) {
   return { documents, indices, cancelled };
 }
 
-const rules = (id: string) => ({
+const createRules = (id: string) => ({
   id,
   name: id,
   calendar: 'XNYS',
   base_date: '2020-01-02',
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
-const derived = (id: string, source: string) => ({
+const deriveIndex = (id: string, source: string) => ({
   id,
   name: id,
   calendar: 'XNYS',
   base_date: '2020-01-02',
   derivation: { source_index_id: source },
 });
-const stored = (id: string, body: unknown): StoredDocument => ({ id, body, etag: 'e', updatedAt: '' });
+const createStored = (id: string, body: unknown): StoredDocument => ({ id, body, etag: 'e', updatedAt: '' });
 
 test('a list asked for again has what was written in between', async () => {
   const { documents, indices } = setUp();
-  const listed = async () => (await indices.list({})).indices.map(({ id, has_run }) => `${id} ${has_run}`);
-  await indices.create(rules('A'));
-  expect(await listed()).toEqual(['A false']);
-  await indices.create(rules('B'));
-  expect(await listed()).toEqual(['A false', 'B false']);
+  const listRunStates = async () => (await indices.list({})).indices.map(({ id, has_run }) => `${id} ${has_run}`);
+  await indices.create(createRules('A'));
+  expect(await listRunStates()).toEqual(['A false']);
+  await indices.create(createRules('B'));
+  expect(await listRunStates()).toEqual(['A false', 'B false']);
   expect(await indices.list({})).toBe(await indices.list({}));
   expect((await indices.list({ after: 'A' })).indices.map(({ id }) => id)).toEqual(['B']);
   await documents.transaction(async (tx) => tx.put('run', 'A', { run_at: null }));
-  expect(await listed()).toEqual(['A true', 'B false']);
+  expect(await listRunStates()).toEqual(['A true', 'B false']);
   await indices.remove('A', undefined);
-  expect(await listed()).toEqual(['B false']);
+  expect(await listRunStates()).toEqual(['B false']);
 });
 
 describe('definitions that cannot be read', () => {
   test('they are omitted from the listing, counted by cause, reported on their own route and can be deleted', async () => {
     const { documents, indices } = setUp();
-    await indices.create(rules('GOOD'));
+    await indices.create(createRules('GOOD'));
     documents.entries.set('index TORN', { id: 'TORN', unreadable: 'unreadable' });
     documents.entries.set('index NEWER', { id: 'NEWER', unreadable: 'unsupported' });
-    documents.entries.set('index WRONG', stored('WRONG', { id: 'WRONG' }));
+    documents.entries.set('index WRONG', createStored('WRONG', { id: 'WRONG' }));
     expect(await indices.list({})).toMatchObject({
       indices: [{ id: 'GOOD' }],
       skipped: 3,
@@ -161,8 +161,8 @@ describe('definitions that cannot be read', () => {
   test('a new definition can take the place of one that cannot be read, but not by POST', async () => {
     const { documents, indices } = setUp();
     documents.entries.set('index TORN', { id: 'TORN', unreadable: 'unreadable' });
-    await expect(indices.create(rules('TORN'))).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-    await indices.replace('TORN', rules('TORN'), undefined);
+    await expect(indices.create(createRules('TORN'))).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+    await indices.replace('TORN', createRules('TORN'), undefined);
     expect((await indices.get('TORN')).document.name).toBe('TORN');
   });
 });
@@ -170,14 +170,14 @@ describe('definitions that cannot be read', () => {
 describe('deleting', () => {
   test('running backtests of the whole family are cancelled first, and every result of it is forgotten', async () => {
     const { documents, indices, cancelled } = setUp(['backtest:PARENT', 'backtest:GRAND']);
-    await indices.create(rules('PARENT'));
-    await indices.create(derived('SON', 'PARENT'));
-    await indices.create(derived('GRAND', 'SON'));
-    await indices.create(rules('OTHER'));
-    documents.entries.set('run PARENT', stored('PARENT', { run_at: '2026-01-01T00:00:00.000000+00:00' }));
+    await indices.create(createRules('PARENT'));
+    await indices.create(deriveIndex('SON', 'PARENT'));
+    await indices.create(deriveIndex('GRAND', 'SON'));
+    await indices.create(createRules('OTHER'));
+    documents.entries.set('run PARENT', createStored('PARENT', { run_at: '2026-01-01T00:00:00.000000+00:00' }));
     for (const id of ['PARENT', 'GRAND', 'OTHER'])
-      documents.entries.set(`job backtest:${id}`, stored(`backtest:${id}`, {}));
-    documents.entries.set('job-input backtest:GRAND', stored('backtest:GRAND', {}));
+      documents.entries.set(`job backtest:${id}`, createStored(`backtest:${id}`, {}));
+    documents.entries.set('job-input backtest:GRAND', createStored('backtest:GRAND', {}));
     expect((await indices.list({})).indices.map(({ id, has_run, run_at }) => [id, has_run, run_at])).toContainEqual([
       'PARENT',
       true,
@@ -196,7 +196,7 @@ describe('deleting', () => {
 
   test('a precondition that does not hold removes nothing', async () => {
     const { indices } = setUp();
-    await indices.create(rules('KEPT'));
+    await indices.create(createRules('KEPT'));
     await expect(indices.remove('KEPT', ['another'])).rejects.toMatchObject({ code: 'PRECONDITION_FAILED' });
     expect((await indices.get('KEPT')).document.id).toBe('KEPT');
   });
@@ -205,11 +205,11 @@ describe('deleting', () => {
 describe('references', () => {
   test('a definition may not close a circle through universes and derivations', async () => {
     const { indices } = setUp();
-    await indices.create(rules('A'));
-    await indices.create({ ...rules('B'), universe: { kind: 'index', id: 'A' } });
-    await indices.create(derived('C', 'B'));
+    await indices.create(createRules('A'));
+    await indices.create({ ...createRules('B'), universe: { kind: 'index', id: 'A' } });
+    await indices.create(deriveIndex('C', 'B'));
     await expect(
-      indices.replace('A', { ...rules('A'), universe: { kind: 'index', id: 'C' } }, undefined),
+      indices.replace('A', { ...createRules('A'), universe: { kind: 'index', id: 'C' } }, undefined),
     ).rejects.toMatchObject({
       detail: { findings: [expect.objectContaining({ code: 'CIRCULAR_REFERENCE', path: 'universe.id' })] },
     });
@@ -217,9 +217,9 @@ describe('references', () => {
 
   test('a later change of the parent leaves the child as it is and warns of it', async () => {
     const { indices } = setUp();
-    await indices.create(rules('P'));
-    await indices.create(derived('K', 'P'));
-    await indices.replace('P', { ...rules('P'), base_value: 1000 }, undefined);
+    await indices.create(createRules('P'));
+    await indices.create(deriveIndex('K', 'P'));
+    await indices.replace('P', { ...createRules('P'), base_value: 1000 }, undefined);
     expect((await indices.get('K')).document.base_value).toBe(100);
     expect(await indices.validate((await indices.get('K')).document)).toMatchObject({
       valid: true,

@@ -3,7 +3,7 @@ import { readMethodologies } from '#cli/methodology-files.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
 
-const none = (): never => {
+const refuseCall = (): never => {
   throw new Error('no store is served');
 };
 
@@ -13,8 +13,8 @@ test('templates that were prepared step by step are those that a request checks 
   const input = {
     read: () => (reads++, some),
     calendars: openCalendars(),
-    markets: { current: () => undefined, require: none },
-    jobs: { query: none },
+    markets: { current: () => undefined, require: refuseCall },
+    jobs: { query: refuseCall },
   };
   const templates = createMethodologyTemplates(input);
   expect([...templates.prepare()]).toHaveLength(some.length);

@@ -54,8 +54,8 @@ test('twice the return in every return variant, contributions of names and parts
     '/analytics/DOUBLE/exports/attribution?format=json',
   );
   const { columns, data } = body;
-  const column = (name: string) => data.map((row) => row[columns.indexOf(name)]);
-  expect(column('contribution').reduce<number>((all, each) => all + Number(each), 0)).toBeCloseTo(
+  const findColumn = (name: string) => data.map((row) => row[columns.indexOf(name)]);
+  expect(findColumn('contribution').reduce<number>((all, each) => all + Number(each), 0)).toBeCloseTo(
     view.total_return,
     12,
   );
@@ -283,7 +283,7 @@ test('a basis other than 360 and 365 is refused with both, and costs of trading 
   expect(await findingsOf({ index_id: 'TOP', transaction_cost_bps: 5 })).toEqual([]);
 });
 
-test('it leads nowhere back, pays no costs, decides nothing, and goes with the index beneath', async () => {
+test('it refuses circles, costs and decisions, and is deleted with its underlying index', async () => {
   const findingsOf = async (body: object): Promise<unknown> => {
     const { body: report } = await service.ask<{ findings: { code: string; path: string }[] }>(
       'POST',
@@ -307,19 +307,21 @@ test('it leads nowhere back, pays no costs, decides nothing, and goes with the i
   expect(await findingsOf({ ...DOUBLE, id: 'B', overlay: { type: 'decrement' } })).toEqual([
     ['REQUIRED', 'overlay.percent'],
   ]);
-  const hedged = (rest: object) =>
+  const listHedgeFindings = (rest: object) =>
     findingsOf({
       ...DOUBLE,
       id: 'B',
       overlay: { type: 'currency_hedged', to: 'USD', rates: { domestic: 'A' }, ...rest },
     });
   const euro = { currency: 'EUR', rate: 'B' };
-  expect(await hedged({})).toEqual([['REQUIRED', 'overlay.rates.foreign']]);
-  expect(await hedged({ currencies: [euro, euro] })).toEqual([['DUPLICATE_ID', 'overlay.currencies[1].currency']]);
-  expect(await hedged({ currencies: [{ ...euro, currency: 'USD' }] })).toEqual([
+  expect(await listHedgeFindings({})).toEqual([['REQUIRED', 'overlay.rates.foreign']]);
+  expect(await listHedgeFindings({ currencies: [euro, euro] })).toEqual([
+    ['DUPLICATE_ID', 'overlay.currencies[1].currency'],
+  ]);
+  expect(await listHedgeFindings({ currencies: [{ ...euro, currency: 'USD' }] })).toEqual([
     ['DUPLICATE_ID', 'overlay.currencies[0].currency'],
   ]);
-  expect(await hedged({ currencies: [euro] })).toEqual([
+  expect(await listHedgeFindings({ currencies: [euro] })).toEqual([
     ['NO_EFFECT', 'overlay.currencies[0]'],
     ['UNKNOWN_IDENTIFIER', 'overlay.currencies[0].rate'],
     ['UNKNOWN_IDENTIFIER', 'overlay.rates.domestic'],

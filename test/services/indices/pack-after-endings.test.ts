@@ -64,7 +64,7 @@ afterAll(() => service.close());
 
 const params = { index_id: 'E' };
 
-test('a name that has ended since the announcement is bought no more: the pack is what the index trades', async () => {
+test('a security that has ended since the announcement is bought no more: the pack is what the index trades', async () => {
   const accounts = [{ name: 'F', cash: 1e6, holdings: [{ identifier: ended, shares: 100 }] }];
   const pack = await client.call('packRebalance', { params, body: { as_of: dateOf(EFFECTIVE), accounts } });
   const { weights } = await client.call('getWeights', { params, query: { as_of: dateOf(EFFECTIVE) } });
@@ -105,7 +105,7 @@ test('before it has ended the orders of the announcement have it', async () => {
   expect(findings).toEqual([]);
 });
 
-test('a pack of no announced rebalance says which one comes, or that none does', async () => {
+test('a pack without an announced rebalance states the next one, or that there is none', async () => {
   const toldOn = async (as_of: string) => {
     const { basis, findings } = await client.call('packRebalance', { params, body: { as_of, aum: 1e6 } });
     return [basis, findings.filter(({ code }) => code === 'NOT_ANNOUNCED')];

@@ -128,7 +128,7 @@ describe('a plug-in that reads a column which the store lacks', () => {
       source: 'function compute({ close }) { return close; }',
     }),
   );
-  const told = (findings: readonly Finding[]) =>
+  const listUnknownNames = (findings: readonly Finding[]) =>
     findings
       .filter(({ code }) => code === 'UNKNOWN_FIELD_NAME')
       .map(({ severity, path, message: text }) => [severity, path, text]);
@@ -141,9 +141,9 @@ describe('a plug-in that reads a column which the store lacks', () => {
       lacking,
     );
     expect(valid).toBe(true);
-    expect(told(findings)).toEqual([['warning', place, message]]);
+    expect(listUnknownNames(findings)).toEqual([['warning', place, message]]);
     const stored = await service.ok<{ findings: Finding[] }>('PUT', '/indices/LACKING', lacking);
-    expect(told(stored.findings)).toEqual([['warning', place, message]]);
+    expect(listUnknownNames(stored.findings)).toEqual([['warning', place, message]]);
   });
 
   test('refuses a preview and a backtest before anything is computed', async () => {
@@ -154,7 +154,7 @@ describe('a plug-in that reads a column which the store lacks', () => {
         {},
       );
       expect([status, body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
-      expect(told(body.error.detail.findings)).toEqual([['error', place, message]]);
+      expect(listUnknownNames(body.error.detail.findings)).toEqual([['error', place, message]]);
     }
   });
 
@@ -169,6 +169,6 @@ describe('a plug-in that reads a column which the store lacks', () => {
       },
     );
     expect(valid).toBe(false);
-    expect(told(findings)).toEqual([['error', 'expression', message]]);
+    expect(listUnknownNames(findings)).toEqual([['error', 'expression', message]]);
   });
 });

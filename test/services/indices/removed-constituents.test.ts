@@ -6,7 +6,7 @@ import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { runService, type RunningService } from '../running-service.js';
 
 const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08'] as const;
-const flat = (price: number): number[] => DATES.map(() => price);
+const repeatPrice = (price: number): number[] => DATES.map(() => price);
 
 /**
  * A, B and E are in the index. A merges into C for two shares each; B spins off one share of S per share, and merges
@@ -17,9 +17,9 @@ const market = buildMarket({
   close: {
     A: [100, 100, null, null, null],
     B: [100, 100, 100, 80, 80],
-    C: flat(40),
-    D: flat(20),
-    E: flat(100),
+    C: repeatPrice(40),
+    D: repeatPrice(20),
+    E: repeatPrice(100),
     S: [null, null, null, 20, 20],
   },
   actions: [
@@ -64,25 +64,27 @@ const actionsOf = async (id: string) =>
     of: `${action.identifier} ${action.type} ${action.state}`,
     action,
   }));
-const only = async (id: string, of: string) => (await actionsOf(id)).find((one) => one.of === of)!.action;
+const findOnlyAction = async (id: string, of: string) => (await actionsOf(id)).find((one) => one.of === of)!.action;
 
 test('a merger into a security outside the universe is listed as the removal that it was', async () => {
-  const merger = await only('remove', 'A MERGER effective');
+  const merger = await findOnlyAction('remove', 'A MERGER effective');
   expect(merger).toMatchObject({ weight_after: 0, shares_after: 0, proceeds: 100, received: null });
   expect(merger.divisor_after! / merger.divisor_before!).toBeCloseTo(2 / 3, 12);
   // Converted: two shares of C at 40 for one share at 100.
-  expect(await only('convert', 'A MERGER effective')).toMatchObject({ received: { identifier: 'C', ratio: 2 } });
+  expect(await findOnlyAction('convert', 'A MERGER effective')).toMatchObject({
+    received: { identifier: 'C', ratio: 2 },
+  });
 });
 
 test('a coming merger is pro forma what it will be', async () => {
-  const coming = await only('remove', 'B MERGER coming');
+  const coming = await findOnlyAction('remove', 'B MERGER coming');
   expect(coming).toMatchObject({ proceeds: 80, received: null });
-  expect(await only('convert', 'B MERGER coming')).toMatchObject({ received: { identifier: 'D', ratio: 4 } });
+  expect(await findOnlyAction('convert', 'B MERGER coming')).toMatchObject({ received: { identifier: 'D', ratio: 4 } });
 });
 
 test('a spun-off security that left at its first close is listed with the shares that were held', async () => {
-  const exit = await only('remove', 'S SPIN_OFF_EXIT effective');
-  const spinOff = await only('remove', 'B SPIN_OFF effective');
+  const exit = await findOnlyAction('remove', 'S SPIN_OFF_EXIT effective');
+  const spinOff = await findOnlyAction('remove', 'B SPIN_OFF effective');
   expect(exit).toMatchObject({ ex_date: DATES[3], related: 'B', value: 20, proceeds: 20, shares_after: 0 });
   expect(exit.shares_before).toBeCloseTo(spinOff.shares_before * spinOff.received!.ratio, 12);
   expect(spinOff.received!.weight).toBe(0);

@@ -76,10 +76,10 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const params = { index_id: 'R' };
-const snapshots = async () => (await client.call('getRecord', { params })).index.target!.rebalances;
+const readSnapshots = async () => (await client.call('getRecord', { params })).index.target!.rebalances;
 
 test('snapshots name their review, their dates and how much of a rebalance is done', async () => {
-  const rows = (await snapshots()).map(({ date, review, reference_date, announced, pricing_date, phase }) =>
+  const rows = (await readSnapshots()).map(({ date, review, reference_date, announced, pricing_date, phase }) =>
     [date, review, reference_date, announced, pricing_date, phase].join(' '),
   );
   expect(rows.slice(0, 6)).toEqual([
@@ -126,7 +126,7 @@ describe.each([
   test('lead to the weights that the run takes on its date', async () => {
     const accounts = [{ name: 'F', cash: 1e9, holdings: [] }];
     const pack = await client.call('packRebalance', { params, body: { as_of: date, accounts } });
-    const { weights } = (await snapshots()).find((one) => one.date === date)!;
+    const { weights } = (await readSnapshots()).find((one) => one.date === date)!;
     expect(pack).toMatchObject({ effective: date, basis: 'announced' });
     const wanted = Object.fromEntries(pack.accounts[0]!.trades.map((trade) => [trade.identifier, trade.weight_target]));
     expect(Object.keys(wanted).toSorted()).toEqual(Object.keys(weights).toSorted());
@@ -144,7 +144,7 @@ test('orders before an announcement are indicative and say when it comes', async
 test('a preview of a reference date and an explanation have the weights of the review', async () => {
   const preview = await client.call('previewIndex', { params, body: { as_of: '2024-02-12' } });
   expect(Object.values(preview.weights)).toEqual([0.25, 0.25, 0.25, 0.25]);
-  const [, monthly] = await snapshots();
+  const [, monthly] = await readSnapshots();
   expect(monthly!.target_weights).toEqual(preview.weights);
   const [identifier] = Object.keys(monthly!.weights);
   const explained = await client.call('explainName', {

@@ -15,7 +15,7 @@ interface Received {
 }
 
 /** A receiver that answers as the test determines. */
-async function receiver() {
+async function createReceiver() {
   const received: Received[] = [];
   const state = { status: 204, redirect: '', isSilent: false };
   let arrived = (): void => {};
@@ -42,10 +42,10 @@ async function receiver() {
   };
 }
 
-let hooks: Awaited<ReturnType<typeof receiver>>;
+let hooks: Awaited<ReturnType<typeof createReceiver>>;
 let service: RunningService;
 beforeAll(async () => {
-  hooks = await receiver();
+  hooks = await createReceiver();
   service = await runService(['--callback-hosts', hooks.host, '--callback-private', 'on'], {
     DIVISOR_CALLBACK_SECRET: `whsec_${KEY.toString('base64')}`,
   });
@@ -55,16 +55,16 @@ afterAll(async () => {
   hooks.close();
 });
 
-const url = (path: string) => `http://${hooks.host}${path}`;
+const formatUrl = (path: string) => `http://${hooks.host}${path}`;
 const generate = async (id: string, path: string) => {
   const market = { store_id: id, assets: 2, start: '2021-01-04', end: '2021-03-31', activate: false };
-  const callback = encodeURIComponent(url(path));
+  const callback = encodeURIComponent(formatUrl(path));
   const { status, body } = await service.ask<JobStatus>('POST', `/data/synthetic?callback=${callback}`, market);
-  expect([status, body.callbacks]).toMatchObject([202, [{ url: url(path), state: 'waiting', attempts: 0 }]]);
+  expect([status, body.callbacks]).toMatchObject([202, [{ url: formatUrl(path), state: 'waiting', attempts: 0 }]]);
   return body;
 };
 /** Returns the callback of a job once it is in a state. */
-const reached = (jobId: string, state: string) =>
+const waitForCallback = (jobId: string, state: string) =>
   waitUntil(async () => {
     const { callbacks } = (await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body;
     return callbacks[0]?.state === state && callbacks[0];
@@ -76,7 +76,7 @@ test('the notification of a job is signed, repeated until it is accepted, and sh
   await hooks.count(1);
   hooks.state.status = 204;
   await hooks.count(2);
-  const report = await reached(jobId, 'delivered');
+  const report = await waitForCallback(jobId, 'delivered');
   expect(report).toMatchObject({ attempts: 2, last_error: null, next_attempt_at: null });
   expect(hooks.received).toHaveLength(2);
   for (const { headers, body } of hooks.received) {
@@ -96,11 +96,11 @@ test('a message not accepted before a stop is delivered after the start, once th
   const before = hooks.received.length;
   const { job_id: jobId, callbacks } = await generate('b', '/hook');
   await hooks.count(before + 1);
-  expect(await reached(jobId, 'due')).toMatchObject({ url: url('/hook') });
+  expect(await waitForCallback(jobId, 'due')).toMatchObject({ url: formatUrl('/hook') });
   await service.restart(async () => {
     hooks.state.status = 200;
   });
-  expect((await reached(jobId, 'delivered')).attempts).toBeGreaterThan(1);
+  expect((await waitForCallback(jobId, 'delivered')).attempts).toBeGreaterThan(1);
   expect(hooks.received.at(-1)!.headers['webhook-id']).toBe(callbacks[0]!.delivery_id);
 });
 
@@ -113,16 +113,16 @@ test('a stop does not wait for a receiver that does not answer, and the message 
     Object.assign(hooks.state, { isSilent: false, status: 204 });
   });
   // The interrupted attempt does not count.
-  expect(await reached(jobId, 'delivered')).toMatchObject({ attempts: 1 });
+  expect(await waitForCallback(jobId, 'delivered')).toMatchObject({ attempts: 1 });
 });
 
 test('a redirect is a failure, and a receiver that is gone is not tried again', async () => {
-  Object.assign(hooks.state, { status: 302, redirect: url('/elsewhere') });
+  Object.assign(hooks.state, { status: 302, redirect: formatUrl('/elsewhere') });
   const before = hooks.received.length;
   const { job_id: jobId } = await generate('c', '/hook');
   await hooks.count(before + 1);
   Object.assign(hooks.state, { status: 410, redirect: '' });
-  expect(await reached(jobId, 'failed')).toMatchObject({ last_error: 'The receiver answered 410.' });
+  expect(await waitForCallback(jobId, 'failed')).toMatchObject({ last_error: 'The receiver answered 410.' });
 });
 
 test('an address that is not allowed is refused before anything is queued, and only where jobs start', async () => {

@@ -42,10 +42,10 @@ Words before the first release are no entry.
 `;
 
 const changelog = createChangelog({ text: TEXT, version: '1.10.0' });
-const versions = (since?: string) => changelog.read(since).entries.map(({ version }) => version);
+const listVersions = (since?: string) => changelog.read(since).entries.map(({ version }) => version);
 
 test('entries come newest first; a release without changes is left out, an empty Unreleased is not', () => {
-  expect(versions()).toEqual(['Unreleased', '1.10.0', '1.9.0-rc.1', '1.1.0']);
+  expect(listVersions()).toEqual(['Unreleased', '1.10.0', '1.9.0-rc.1', '1.1.0']);
 });
 
 test('sections keep their headings and each change whole', () => {
@@ -69,13 +69,13 @@ test.each([
   ['1.10.0', ['Unreleased']],
   ['99.0.0', ['Unreleased']],
 ])('since %s serves %j', (since, expected) => {
-  expect(versions(since)).toEqual(expected);
+  expect(listVersions(since)).toEqual(expected);
 });
 
 test.each(['', '1', '1.2', 'latest', '1.2.3.4', '01.2.3', '1.2.3-', 'Unreleased'])(
   'since %j is no version',
   (since) => {
-    expect(() => versions(since)).toThrowError('1 error in the query.');
+    expect(() => listVersions(since)).toThrowError('1 error in the query.');
   },
 );
 

@@ -14,7 +14,7 @@ const URL_OF_TEST = 'https://hooks.test/end';
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** Creates deliveries on separate documents. @param answers of the receiver in order; the last one repeats */
-async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.test']) {
+async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['hooks.test']) {
   const home = await openHome(await newFolder());
   const { documents, close } = await openStore({ home, onFailure: () => {} });
   const time = createTestClock();
@@ -33,7 +33,7 @@ async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.
       tx.publish({ type: 'delivery-due', delivery_id: id });
     });
   /** Advances time until a condition holds. */
-  const until = async (holds: () => boolean | Promise<boolean>) => {
+  const advanceUntil = async (holds: () => boolean | Promise<boolean>) => {
     while (!(await holds())) await time.pass(1000);
   };
   return {
@@ -41,7 +41,7 @@ async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.
     open,
     add,
     sent,
-    until,
+    until: advanceUntil,
     async discard() {
       await close();
       await home.close();
@@ -50,13 +50,14 @@ async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.
 }
 
 const busy: Failure = { reason: 'The receiver answered 503.', isFinal: false };
-const left = async ({ documents }: Awaited<ReturnType<typeof world>>) => (await documents.ids('delivery')).length;
+const countStored = async ({ documents }: Awaited<ReturnType<typeof createWorld>>) =>
+  (await documents.ids('delivery')).length;
 
 test('a message is sent until its receiver accepts it, after pauses that double', async () => {
-  const here = await world([busy, busy, busy, undefined]);
+  const here = await createWorld([busy, busy, busy, undefined]);
   const deliveries = here.open();
   await here.add('a');
-  await here.until(async () => (await left(here)) === 0);
+  await here.until(async () => (await countStored(here)) === 0);
   const pauses = here.sent.slice(1).map(({ atMs }, i) => atMs - here.sent[i]!.atMs);
   // At least as long as requested; a step of this clock is a second.
   for (const [i, pauseMs] of pauses.entries()) expect(pauseMs).toBeGreaterThanOrEqual(1000 * 2 ** i);
@@ -66,25 +67,25 @@ test('a message is sent until its receiver accepts it, after pauses that double'
 });
 
 test('it is given up after the last attempt, or when the receiver wants no more of it', async () => {
-  const here = await world([busy]);
+  const here = await createWorld([busy]);
   const deliveries = here.open();
   await here.add('a');
-  await here.until(async () => (await left(here)) === 0);
+  await here.until(async () => (await countStored(here)) === 0);
   expect(here.sent).toHaveLength(LIMITS.MAX_CALLBACK_ATTEMPTS);
   await deliveries.close();
   await here.discard();
 
-  const gone = await world([{ reason: 'The receiver answered 410.', isFinal: true }]);
+  const gone = await createWorld([{ reason: 'The receiver answered 410.', isFinal: true }]);
   const others = gone.open();
   await gone.add('a');
-  await gone.until(async () => (await left(gone)) === 0);
+  await gone.until(async () => (await countStored(gone)) === 0);
   expect(gone.sent).toHaveLength(1);
   await others.close();
   await gone.discard();
 });
 
 test('the next process delivers the pending messages, with the attempts so far', async () => {
-  const here = await world([busy, undefined]);
+  const here = await createWorld([busy, undefined]);
   const first = here.open();
   await here.add('a');
   await here.until(async () => {
@@ -95,17 +96,17 @@ test('the next process delivers the pending messages, with the attempts so far',
   expect(here.sent).toHaveLength(1);
   const second = here.open();
   await second.start();
-  await here.until(async () => (await left(here)) === 0);
+  await here.until(async () => (await countStored(here)) === 0);
   expect(here.sent.map(({ delivery }) => delivery.attempts)).toEqual([0, 1]);
   await second.close();
   await here.discard();
 });
 
 test('nothing is sent to a host that the operator took from the list', async () => {
-  const here = await world([undefined], ['other.test']);
+  const here = await createWorld([undefined], ['other.test']);
   const deliveries = here.open();
   await here.add('a');
-  await here.until(async () => (await left(here)) === 0);
+  await here.until(async () => (await countStored(here)) === 0);
   expect(here.sent).toEqual([]);
   await deliveries.close();
   await here.discard();

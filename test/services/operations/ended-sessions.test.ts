@@ -21,36 +21,36 @@ afterEach(async () => {
 });
 
 const HOUR = 3_600_000;
-const front = (isReadOnly = false) => createEndedSessions({ documents, isReadOnly, now: () => now });
+const readFront = (isReadOnly = false) => createEndedSessions({ documents, isReadOnly, now: () => now });
 const sessionOf = (id: string, subject = 'ada', scopes = ['read']) => ({ id, subject, scopes, ends: now + 8 * HOUR });
 
 test('a session that ends at one process ends at every other, and stays ended after a start', async () => {
-  const [one, other] = [await front(), await front()];
+  const [one, other] = [await readFront(), await readFront()];
   const session = sessionOf('s1');
   expect([one.has(session), other.has(session)]).toEqual([false, false]);
   await one.add(session);
   expect(one.has(session)).toBe(true);
   await expect.poll(() => other.has(session)).toBe(true);
-  expect((await front()).has(session)).toBe(true);
+  expect((await readFront()).has(session)).toBe(true);
   for (const others of [sessionOf('s2'), sessionOf('s1', 'bob')]) expect(other.has(others)).toBe(false);
 });
 
 test('sign-outs of two processes at once end both sessions', async () => {
-  const [one, other] = [await front(), await front()];
+  const [one, other] = [await readFront(), await readFront()];
   await Promise.all([one.add(sessionOf('s1')), other.add(sessionOf('s2'))]);
-  const later = await front();
+  const later = await readFront();
   expect([later.has(sessionOf('s1')), later.has(sessionOf('s2'))]).toEqual([true, true]);
 });
 
 test('no number of sign-outs revives a session, or takes more room than sixteen of each person', async () => {
-  const ended = await front();
+  const ended = await readFront();
   const sessions = Array.from({ length: 40 }, (_, i) => sessionOf(`s${i}`));
   for (const session of sessions) {
     await ended.add(session);
     now += 1000;
   }
   const begunLater = sessionOf('later');
-  for (const each of [ended, await front()]) {
+  for (const each of [ended, await readFront()]) {
     expect(sessions.filter((session) => !each.has(session))).toEqual([]);
     expect(each.has(begunLater)).toBe(false);
   }
@@ -60,7 +60,7 @@ test('no number of sign-outs revives a session, or takes more room than sixteen 
 });
 
 test('what would have ended anyway is forgotten, and what allows nothing is not kept', async () => {
-  const ended = await front();
+  const ended = await readFront();
   for (const subject of ['ada', 'bob', 'eve']) await ended.add(sessionOf('s', subject));
   await ended.add(sessionOf('s', 'nobody', []));
   expect(await documents.ids('ended-sessions')).toHaveLength(3);
@@ -70,7 +70,7 @@ test('what would have ended anyway is forgotten, and what allows nothing is not 
 });
 
 test('a process that writes nothing ends its session', async () => {
-  const ended = await front(true);
+  const ended = await readFront(true);
   await ended.add(sessionOf('s1'));
   expect([ended.has(sessionOf('s1')), await documents.ids('ended-sessions')]).toEqual([true, []]);
 });

@@ -7,7 +7,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { createHealth, type Check } from '#services/operations/health.js';
 
-function service(
+function createService(
   checks: readonly Check[],
   { active = 'main' as string | null, draining = false, outage = { is: false }, storeMs = 0 } = {},
 ) {
@@ -47,7 +47,7 @@ const bad: Check = { name: 'disk', look: () => '3 MiB are free; 256 MiB are need
 const odd: Check = { name: 'calendar', look: () => 'Old.' };
 
 test('health is ok with a served store and passing checks', async () => {
-  const health = await service([good]).health();
+  const health = await createService([good]).health();
   expect(health.reason).toBeNull();
   expect([health.status, health.started_at]).toEqual(['ok', '2026-11-20T03:05:40.123000+00:00']);
   expect(health.checks).toEqual([{ name: 'store', ok: true, message: null }]);
@@ -56,7 +56,7 @@ test('health is ok with a served store and passing checks', async () => {
 test('health is answered while documents and jobs cannot be read, with what was read last', async () => {
   const outage = { is: true };
   const broken: Check = { name: 'database', look: () => (outage.is ? 'Gone.' : undefined) };
-  const { health } = service([broken], { outage });
+  const { health } = createService([broken], { outage });
   expect(await health()).toMatchObject({ status: 'degraded', jobs: { pending: 0 }, store: { active: 'main' } });
   outage.is = false;
   const before = await health();
@@ -74,7 +74,7 @@ test('health lists the latest 20 changes of its state with their causes', async 
   const outage = { is: false };
   const free = { mib: 3 };
   const disk: Check = { name: 'disk', look: () => (outage.is ? `${free.mib} MiB are free.` : undefined) };
-  const { look, health } = service([disk]);
+  const { look, health } = createService([disk]);
   for (let change = 0; change < 12; change++) {
     outage.is = change % 2 === 1;
     free.mib = change;
@@ -98,12 +98,12 @@ test('health lists the latest 20 changes of its state with their causes', async 
 });
 
 test('what is read of jobs stays while the store takes longer', async () => {
-  const slow = service([good], { storeMs: 5 });
+  const slow = createService([good], { storeMs: 5 });
   expect(await slow.health()).toMatchObject({ jobs: { pending: 2, running: 1 }, store: { active: 'main' } });
 });
 
 test('callers of the same turn get the same answer, later callers another', async () => {
-  const { health } = service([good]);
+  const { health } = createService([good]);
   const [answered, beside] = await Promise.all([health(), health()]);
   expect(beside).toBe(answered);
   expect(health()).toBe(answered);
@@ -113,14 +113,14 @@ test('callers of the same turn get the same answer, later callers another', asyn
 
 test('health reports the jobs and the store as of its last read of each', async () => {
   const outage = { is: false };
-  const { look, health } = service([good], { outage });
+  const { look, health } = createService([good], { outage });
   await look();
   outage.is = true;
   expect(await health()).toMatchObject({
     jobs: { pending: 2, lanes: { heavy: { places: 4 } } },
     store: { active: 'main' },
   });
-  const later = service([good], { outage });
+  const later = createService([good], { outage });
   expect(await later.health()).toMatchObject({ jobs: { pending: 0 }, store: { active: 'main' } });
 });
 
@@ -129,32 +129,32 @@ const askedBy = (scopes: readonly Scope[]) =>
   ({ principal: { keyId: null, name: null, scopes: new Set(scopes) } }) as never;
 
 test('the answer to a question for health publishes every limit', async () => {
-  const { getHealth } = healthHandlers(service([good]));
+  const { getHealth } = healthHandlers(createService([good]));
   const { json: answer } = await getHealth(askedBy(['read']));
   expect(Health.parse(answer)).toEqual(answer);
   expect(answer).toHaveProperty('limits', LIMITS);
 });
 
 test('a client that is not known gets the version and nothing else', async () => {
-  const { getHealth, getReadiness } = healthHandlers(service([good]));
+  const { getHealth, getReadiness } = healthHandlers(createService([good]));
   expect(await getHealth(askedBy([]))).toEqual({ json: { status: 'live', version: expect.any(String) } });
   expect(await getReadiness(askedBy([]))).toEqual({ json: { status: 'ready', checks: [] } });
   expect(await getReadiness(askedBy(['run']))).toMatchObject({ json: { checks: [{ ok: true }] } });
 });
 
 test('health is degraded without a served store, or with a failing check', async () => {
-  expect(await service([good], { active: null }).health()).toMatchObject({
+  expect(await createService([good], { active: null }).health()).toMatchObject({
     status: 'degraded',
     reason: 'No data store is active.',
   });
-  expect(await service([good, odd]).health()).toMatchObject({
+  expect(await createService([good, odd]).health()).toMatchObject({
     status: 'degraded',
     reason: 'Checks that fail: calendar.',
   });
 });
 
 test('a failing check makes the service unready only if it is declared so', () => {
-  expect(service([good, odd]).readiness()).toHaveLength(2);
-  expect(() => service([good, bad]).readiness()).toThrow('The check disk fails: 3 MiB are free');
-  expect(() => service([good], { draining: true }).readiness()).toThrow('stopping');
+  expect(createService([good, odd]).readiness()).toHaveLength(2);
+  expect(() => createService([good, bad]).readiness()).toThrow('The check disk fails: 3 MiB are free');
+  expect(() => createService([good], { draining: true }).readiness()).toThrow('stopping');
 });

@@ -13,7 +13,7 @@ const NAMES = ['A', 'B', 'C', 'D', 'LATE'];
 /** LATE has prices on 450 sessions: 89 % of the last 504, which a derived index uses, and 60 % of all sessions. */
 const LISTED = DAYS.length - 470;
 
-function rows(): unknown[][] {
+function listRows(): unknown[][] {
   const random = createCounterRandom({ seed: 3, stream: 1 });
   const levels = NAMES.map((_, i) => 20 + 10 * i);
   return DAYS.flatMap((day, t) =>
@@ -27,7 +27,7 @@ function rows(): unknown[][] {
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
-  const data = rows();
+  const data = listRows();
   const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
   const body = { store_id: 's', name: 'S', adjustment: 'none', activate: true, tables: { market } };
   expect((await service.ask('POST', '/data/import', body)).status).toBe(201);
@@ -51,11 +51,11 @@ async function runOf(constraints: object[], terms: object): Promise<Optimisation
 const previewOf = (constraints: object[], terms: object) =>
   service.ask<PreviewResponse>('POST', '/optimise/preview', { index_id: 'P', constraints, ...terms });
 
-const held = ({ weights }: OptimisationRunResult) =>
+const readWeights = ({ weights }: OptimisationRunResult) =>
   Object.fromEntries(
     weights.filter(({ weight }) => weight !== 0).map(({ identifier, weight }) => [identifier, weight]),
   );
-const sentences = (findings: readonly { readonly message: string }[]) => findings.map(({ message }) => message);
+const listSentences = (findings: readonly { readonly message: string }[]) => findings.map(({ message }) => message);
 
 describe('a preview of an optimisation', () => {
   const rowsOf = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.3 } }];
@@ -70,16 +70,16 @@ describe('a preview of an optimisation', () => {
     const { status, body } = await previewOf(rowsOf, terms);
     expect(status, JSON.stringify(body)).toBe(200);
     const run = await runOf(rowsOf, terms);
-    expect(body.weights).toEqual(held(run));
+    expect(body.weights).toEqual(readWeights(run));
     expect(body.solve!.rebalance_date).toBe(run.rebalance_date);
-    expect(sentences(run.findings)).toEqual(expect.arrayContaining(sentences(body.findings)));
+    expect(listSentences(run.findings)).toEqual(expect.arrayContaining(listSentences(body.findings)));
   });
 
   test('leaves out what the window of its run does not cover, and both name it', async () => {
     const { body } = await previewOf(rowsOf, { objective: 'min_variance' });
     const run = await runOf(rowsOf, { objective: 'min_variance' });
     expect(body.weights['LATE']).toBeUndefined();
-    for (const found of [sentences(body.findings), sentences(run.findings)])
+    for (const found of [listSentences(body.findings), listSentences(run.findings)])
       expect(found).toContainEqual(
         expect.stringMatching(/^1 of 5 securities have no risk estimate: LATE \(.*they are excluded\.$/),
       );

@@ -30,7 +30,7 @@ async function run(id: string, more: object = {}): Promise<JobStatus> {
   return world.service.finished(body.job_id);
 }
 
-const near = (a: number, b: number, scale: number): void => expect(Math.abs(a - b)).toBeLessThan(1e-9 * scale);
+const expectClose = (a: number, b: number, scale: number): void => expect(Math.abs(a - b)).toBeLessThan(1e-9 * scale);
 
 describe('the backtest of an account', () => {
   test('has cash that every session equals that of the one before and its entries', async () => {
@@ -42,7 +42,7 @@ describe('the backtest of an account', () => {
     let cash = 1_000_000;
     for (const session of view.sessions) {
       for (const { date, amount } of view.entries) if (date === session.date) cash += amount;
-      near(session.cash, cash, 1_000_000);
+      expectClose(session.cash, cash, 1_000_000);
     }
     const spent = view.rebalances.slice(1).every(({ date }) => {
       const { value, cash: left } = view.sessions.find((session) => session.date === date)!;
@@ -57,10 +57,10 @@ describe('the backtest of an account', () => {
     expect(view.years.map(({ year }) => year)).toEqual([2023]);
     const [{ short_gain: short, long_gain: long, tax }] = view.years as [AccountBacktestView['years'][number]];
     expect(long).toBe(0); // Nothing was held for more than a year.
-    near(tax, 0.37 * Math.max(0, short), 1_000_000);
+    expectClose(tax, 0.37 * Math.max(0, short), 1_000_000);
     const paid = view.entries.filter(({ kind }) => kind === 'tax');
     expect(paid.map(({ date, amount }) => [date, -amount])).toEqual(tax > 0 ? [['2024-01-02', tax]] : []);
-    near(view.tax_paid, tax, 1_000_000);
+    expectClose(view.tax_paid, tax, 1_000_000);
   });
 
   test('repeats with the same bits, and is refused where the model is later than a rebalance', async () => {

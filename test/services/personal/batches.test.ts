@@ -279,12 +279,12 @@ describe('a batch of accounts', () => {
     expect(view.conflicts).toMatchObject({ tracking_error_limit: 1 });
     const [result] = await world.resultsOf('infeasible');
     expect(result!.trades).toEqual([]);
-    const table = async (name: string) => {
+    const readTable = async (name: string) => {
       const path = `/optimise/batches/infeasible/accounts?table=${name}&format=csv`;
       return (await (await world.service.download(path)).text()).trim().split(/\r?\n/);
     };
-    expect(await table('trades')).toHaveLength(1);
-    expect((await table('accounts'))[1]).toContain('tracking_error_limit');
+    expect(await readTable('trades')).toHaveLength(1);
+    expect((await readTable('accounts'))[1]).toContain('tracking_error_limit');
   });
 
   test('gives the same bits again, whatever accounts are with it', async () => {

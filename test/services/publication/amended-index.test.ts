@@ -11,7 +11,7 @@ import { runService, type RunningService } from '../running-service.js';
 let service: RunningService;
 let sessions: readonly string[];
 
-const definition = (rest: object = {}) => ({
+const createDefinition = (rest: object = {}) => ({
   id: 'AMD',
   name: 'Amended',
   calendar: 'XNYS',
@@ -20,7 +20,7 @@ const definition = (rest: object = {}) => ({
   pipeline: { weighting: { type: 'EqualWeight' } },
   ...rest,
 });
-const amendment = (from: string) => ({
+const findAmendment = (from: string) => ({
   effective_from: from,
   announced: sessions[15],
   reason: 'Client consultation',
@@ -31,14 +31,14 @@ interface Run {
   readonly result: { readonly extended_from?: string | null; readonly full_run_reason?: string | null } | null;
 }
 
-async function ran(id = 'AMD'): Promise<Run['result']> {
+async function runToEnd(id = 'AMD'): Promise<Run['result']> {
   const { body } = await service.ask<{ readonly job_id: string }>('POST', `/analytics/${id}/backtest`, {});
   const { result, error } = await service.finished(body.job_id);
   expect(error).toBeNull();
   return result as Run['result'];
 }
 const publish = () => service.ask<Publication>('POST', '/analytics/AMD/publish', {});
-const entries = async () =>
+const createEntries = async () =>
   (await service.ask<{ readonly entries: PublicationEntry[] }>('GET', '/analytics/AMD/published')).body.entries;
 
 /** Writes bars of four securities on the first sessions. */
@@ -64,7 +64,7 @@ beforeAll(async () => {
     .map(formatDay);
   writeBars(20);
   await service.ask('POST', '/data/stores', { name: 'Desk', kind: 'folder', location: folder, activate: true });
-  await service.ask('PUT', '/indices/AMD', definition());
+  await service.ask('PUT', '/indices/AMD', createDefinition());
 });
 afterAll(() => service.close());
 
@@ -79,48 +79,55 @@ async function refresh(): Promise<void> {
 }
 
 test('twenty closes are published, an amendment keeps the run current, and twenty more follow without a conflict', async () => {
-  await ran();
+  await runToEnd();
   const first = await publish();
   expect([first.status, first.body.published]).toEqual([200, 20]);
-  const before = await entries();
+  const before = await createEntries();
 
-  const saved = await service.ask('PUT', '/indices/AMD', definition({ amendments: [amendment(sessions[22]!)] }));
+  const saved = await service.ask(
+    'PUT',
+    '/indices/AMD',
+    createDefinition({ amendments: [findAmendment(sessions[22]!)] }),
+  );
   expect(saved.status).toBe(200);
   const again = await publish();
   expect([again.status, again.body.published, again.body.stale]).toEqual([200, 0, null]);
 
   writeBars(40);
   await refresh();
-  const result = await ran();
+  const result = await runToEnd();
   expect(result).toMatchObject({ full_run_reason: null, extended_from: sessions[19] });
   const second = await publish();
   expect([second.status, second.body.published, second.body.restated]).toEqual([200, 20, 0]);
-  const all = await entries();
+  const all = await createEntries();
   expect(all.slice(0, 20)).toEqual(before);
   expect(all.map(({ date }) => date)).toEqual(sessions.slice(0, 40));
 });
 
 test('the extended run has the bits of a whole one, and other levels than without the amendment', async () => {
-  const extended = (await entries()).slice(20).map(({ price }) => price);
-  await service.ask('PUT', '/indices/TWIN', { ...definition({ amendments: [amendment(sessions[22]!)] }), id: 'TWIN' });
-  await service.ask('PUT', '/indices/PLAIN', { ...definition(), id: 'PLAIN' });
-  const levels = async (id: string): Promise<readonly number[]> => {
-    await ran(id);
+  const extended = (await createEntries()).slice(20).map(({ price }) => price);
+  await service.ask('PUT', '/indices/TWIN', {
+    ...createDefinition({ amendments: [findAmendment(sessions[22]!)] }),
+    id: 'TWIN',
+  });
+  await service.ask('PUT', '/indices/PLAIN', { ...createDefinition(), id: 'PLAIN' });
+  const readLevels = async (id: string): Promise<readonly number[]> => {
+    await runToEnd(id);
     const answer = await service.ask<{
       readonly columns: readonly string[];
       readonly data: readonly (readonly number[])[];
     }>('GET', `/analytics/${id}/exports/levels?format=json`);
     return answer.body.data.map((row) => row[answer.body.columns.indexOf('price')]!);
   };
-  expect((await levels('TWIN')).slice(20)).toEqual(extended);
-  const plain = await levels('PLAIN');
+  expect((await readLevels('TWIN')).slice(20)).toEqual(extended);
+  const plain = await readLevels('PLAIN');
   const changed = sessions.findIndex((date, t) => t >= 22 && new Date(date).getUTCDay() === 5);
   expect(plain.slice(20, changed + 1)).toEqual(extended.slice(0, changed - 19));
   expect(plain[39]).not.toBe(extended[19]);
 });
 
 test('an amendment within the run is a change of its definition', async () => {
-  await service.ask('PUT', '/indices/AMD', definition({ amendments: [amendment(sessions[30]!)] }));
+  await service.ask('PUT', '/indices/AMD', createDefinition({ amendments: [findAmendment(sessions[30]!)] }));
   const { body } = await service.ask<{ readonly stale: { readonly reasons: readonly string[] } | null }>(
     'GET',
     '/analytics/AMD/performance',

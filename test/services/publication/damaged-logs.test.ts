@@ -4,7 +4,7 @@ import { createPublications, type PublicationsDependencies } from '#services/pub
 import { formatNumberedId } from '#store/document-id.js';
 import type { FoundDocument } from '#store/port.js';
 
-const entry = (seq: number): PublicationEntry => ({
+const createEntry = (seq: number): PublicationEntry => ({
   seq,
   index_id: 'EQ',
   date: `2024-03-0${seq}`,
@@ -30,7 +30,7 @@ const entry = (seq: number): PublicationEntry => ({
 function logWithout(...lost: readonly number[]) {
   const bodies = new Map<string, unknown>([['publication-head EQ', { seq: 3, hash: NO_HASH, batches: 3 }]]);
   for (const batch of [1, 2, 3].filter((one) => !lost.includes(one)))
-    bodies.set(`publication ${formatNumberedId('EQ', batch)}`, { entries: [entry(batch)] });
+    bodies.set(`publication ${formatNumberedId('EQ', batch)}`, { entries: [createEntry(batch)] });
   const get = (kind: string, id: string): Promise<FoundDocument> => {
     const body = bodies.get(`${kind} ${id}`);
     return Promise.resolve(body === undefined ? undefined : { id, body, etag: '', updatedAt: '' });

@@ -36,7 +36,7 @@ const publish = async (request: object) =>
   (await service.ask<Publication>('POST', '/analytics/CORE/publish', request)).body;
 const register = async () =>
   (await service.ask<{ errors: PublishedError[] }>('GET', '/analytics/CORE/published/errors')).body.errors;
-const entries = async () =>
+const createEntries = async () =>
   (await service.ask<{ entries: PublicationEntry[] }>('GET', '/analytics/CORE/published')).body.entries;
 const scaled =
   (security: string, factor: number): Edit =>
@@ -61,10 +61,10 @@ test('a difference below the threshold is left, and the next close has the notic
   await rerun();
   const refused = await service.refusal('POST', '/analytics/CORE/publish', {});
   expect(refused.code).toBe('RESTATEMENT'); // Without a policy.
-  const before = await entries();
+  const before = await createEntries();
   const answer = await publish({ error_policy: policy });
   expect(answer).toMatchObject({ published: 1, restated: 0, error: { decision: 'left', dates: 1, first: day(9) } });
-  const log = await entries();
+  const log = await createEntries();
   expect(log.slice(0, 10)).toEqual(before);
   expect(log[10]).toMatchObject({ kind: 'close', date: day(10), reason: answer.error!.notice });
   const [error, ...others] = await register();
@@ -78,7 +78,7 @@ test('a difference below the threshold is left, and the next close has the notic
   await rerun();
   expect(await publish({ error_policy: policy })).toMatchObject({ published: 1, error: { decision: 'left' } });
   expect(await register()).toHaveLength(1); // It is already registered.
-  expect((await entries()).at(-1)!.reason).toBeNull();
+  expect((await createEntries()).at(-1)!.reason).toBeNull();
 });
 
 test('a material error within the window is restated from its first material date by a schedule', async () => {
@@ -89,7 +89,7 @@ test('a material error within the window is restated from its first material dat
   const done = await performed(service, day(12));
   expect(done.state).toBe('done');
   expect(done.steps[2]!.items[0]!.message).toContain('published again');
-  const log = await entries();
+  const log = await createEntries();
   expect(log.filter(({ kind }) => kind === 'restatement').map(({ date }) => date)).toEqual([day(11)]);
   expect(log.at(-1)).toMatchObject({ kind: 'close', date: day(12) });
   const [error] = await register();
@@ -103,10 +103,10 @@ test('a material error before the window is announced, and published closes stan
   await delivered(5, scaled('CC', 0.9));
   await delivered(13);
   await rerun();
-  const before = await entries();
+  const before = await createEntries();
   const answer = await publish({ error_policy: policy });
   expect(answer).toMatchObject({ published: 1, restated: 0, error: { decision: 'announced' } });
-  expect((await entries()).slice(0, before.length)).toEqual(before);
+  expect((await createEntries()).slice(0, before.length)).toEqual(before);
   expect((await register())[0]!.notice).toContain('were wrong and stand as published');
 });
 
@@ -121,7 +121,7 @@ test('a restatement by a person is registered with its reason, and the log is st
     [2, 'restated'],
     [1, 'left'],
   ]);
-  const log = await entries();
+  const log = await createEntries();
   expect(verifyLog(log, { keys: null, head: log.at(-1)!.hash })).toMatchObject({ entries: log.length });
   const { body } = await service.ask<{ entries: { id: string; note: string | null }[] }>(
     'GET',

@@ -31,7 +31,7 @@ function newKey(name: string, scopes: readonly Scope[]): string {
 const ask = <T = Record<string, unknown>>(method: string, path: string, body?: unknown, who = 'root') =>
   service.ask<T>(method, path, body, keys[who]!);
 
-async function ran(path: string, body: unknown): Promise<void> {
+async function runToEnd(path: string, body: unknown): Promise<void> {
   const { body: started } = await ask<{ readonly job_id: string }>('POST', path, body);
   for (;;) {
     const { body: job } = await ask<{ readonly status: string; readonly error: unknown }>(
@@ -51,7 +51,7 @@ interface Refused {
   readonly largest: Pick<LevelChange, 'change' | 'change_bps' | 'published' | 'run'> | null;
 }
 
-const definition = (weighting: object) => ({
+const createDefinition = (weighting: object) => ({
   id: 'PUB',
   name: 'Published',
   calendar: 'XNYS',
@@ -67,9 +67,9 @@ beforeAll(async () => {
     newKey('analyst', ['read', 'write', 'run', 'data']),
   ];
   service = await runService([], { DIVISOR_API_KEYS: given.join(',') });
-  await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 12, start: '2023-01-03', end: '2023-06-30' });
-  await ask('PUT', '/indices/PUB', definition({ type: 'EqualWeight' }));
-  await ran('/analytics/PUB/backtest', {});
+  await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 12, start: '2023-01-03', end: '2023-06-30' });
+  await ask('PUT', '/indices/PUB', createDefinition({ type: 'EqualWeight' }));
+  await runToEnd('/analytics/PUB/backtest', {});
 });
 afterAll(() => service.close());
 
@@ -126,8 +126,8 @@ test('a composition hash is that of the index weights of the close, as anybody c
 
 test('a run that disagrees is refused with its dates and changes nothing; it is restated with a reason alone', async () => {
   const before = await entriesOf();
-  await ask('PUT', '/indices/PUB', definition({ type: 'PriceWeight' }));
-  await ran('/analytics/PUB/backtest', {});
+  await ask('PUT', '/indices/PUB', createDefinition({ type: 'PriceWeight' }));
+  await runToEnd('/analytics/PUB/backtest', {});
   const refusal = await ask<{
     readonly error: { readonly code: string; readonly detail: Refused };
   }>('POST', '/analytics/PUB/publish', {}, 'desk');
@@ -173,8 +173,8 @@ test('a new key signs afterwards, and the log shows which key signed what', asyn
   // The clock steps back before the last signature of the old key, whose signatures remain valid.
   const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.parse((await entriesOf()).at(-1)!.at) - 10_000);
   expect((await ask('POST', '/publication/keys')).status).toBe(200);
-  await ask('PUT', '/indices/PUB', definition({ type: 'EqualWeight' }));
-  await ran('/analytics/PUB/backtest', {});
+  await ask('PUT', '/indices/PUB', createDefinition({ type: 'EqualWeight' }));
+  await runToEnd('/analytics/PUB/backtest', {});
   await publish({ restate: true, reason: 'The weighting of before' });
   const { head, seals, entries: writes } = (await ask<z.infer<typeof AuditLog>>('GET', '/audit')).body;
   clock.mockRestore();
@@ -251,7 +251,7 @@ test('the log outlives its index, and continues when that is back', async () => 
   expect(await entriesOf()).toEqual(before);
   expect((await publish({})).status).toBe(404);
   await ask('POST', '/indices/PUB/versions/3/restore');
-  await ran('/analytics/PUB/backtest', {});
+  await runToEnd('/analytics/PUB/backtest', {});
   await service.restart();
   await service.resumed();
   expect((await publish({})).body).toMatchObject({ published: 0, restated: 0, head: before.at(-1)!.hash });
@@ -312,8 +312,8 @@ test('closes that rest on bars of only some names are refused with their counts,
   );
   const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
   await ask('POST', '/data/import', { name: 'Partial', store_id: 'partial', tables: { market }, activate: true });
-  await ask('PUT', '/indices/PART', { ...definition({ type: 'EqualWeight' }), id: 'PART', base_date: dates[0] });
-  await ran('/analytics/PART/backtest', {});
+  await ask('PUT', '/indices/PART', { ...createDefinition({ type: 'EqualWeight' }), id: 'PART', base_date: dates[0] });
+  await runToEnd('/analytics/PART/backtest', {});
   const publishPart = (body: object) => ask<Publication>('POST', '/analytics/PART/publish', body, 'desk');
   const refusal = await ask<{ readonly error: object }>('POST', '/analytics/PART/publish', {}, 'desk');
   const closes = [

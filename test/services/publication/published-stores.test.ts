@@ -6,12 +6,12 @@ let service: RunningService;
 
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'];
 
-const tables = (count: number, rise: number) => {
+const createTables = (count: number, rise: number) => {
   const data = DAYS.slice(0, count).flatMap((day, t) => ['A', 'B'].map((name, n) => [name, day, 100 + n + rise * t]));
   return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
 };
 
-const imported = async (store_id: string, rows: object, on_exists = 'replace') =>
+const importStatus = async (store_id: string, rows: object, on_exists = 'replace') =>
   (await service.ask('POST', '/data/import', { store_id, name: store_id, tables: rows, on_exists, activate: true }))
     .status;
 
@@ -37,15 +37,15 @@ let then: unknown;
 
 beforeAll(async () => {
   service = await runService();
-  await imported('m', tables(4, 1));
+  await importStatus('m', createTables(4, 1));
   const index = { id: 'CORE', name: 'Core', calendar: 'XNYS', base_date: '2024-01-02' };
   const rules = { rebalance: { frequency: 'monthly' }, pipeline: { weighting: { type: 'PriceWeight' } } };
   expect((await service.ask('PUT', '/indices/CORE', { ...index, ...rules })).status).toBe(200);
   published = await backtest();
   then = (await preview(1)).body.constituents;
   expect(await service.ask('POST', '/analytics/CORE/publish', {})).toMatchObject({ body: { published: 4 } });
-  await imported('m', tables(5, 2));
-  await imported('other', tables(6, 3));
+  await importStatus('m', createTables(5, 2));
+  await importStatus('other', createTables(6, 3));
 });
 afterAll(() => service.close());
 
@@ -85,9 +85,9 @@ test('the log of writes has the reason of a restatement as its note', async () =
 });
 
 test('purged and imported again under its id, its numbers go on', async () => {
-  await imported('other', tables(6, 3));
+  await importStatus('other', createTables(6, 3));
   expect((await service.ask('DELETE', '/data/stores/m?purge=true')).status).toBe(204);
-  await imported('m', tables(5, 4));
+  await importStatus('m', createTables(5, 4));
   const { body } = await service.ask('GET', '/data/stores/m/versions');
   expect(body).toMatchObject({ total: 1, versions: [{ version: 3, source: 'import', readable: true }] });
   expect(await preview(1)).toMatchObject({
@@ -98,14 +98,14 @@ test('purged and imported again under its id, its numbers go on', async () => {
 });
 
 test('a store of the same id has no publication from before the purge, and is deleted as any other', async () => {
-  await imported('other', tables(6, 3));
+  await importStatus('other', createTables(6, 3));
   expect((await service.ask('DELETE', '/data/stores/m')).status).toBe(204);
-  const unserved = { store_id: 'm', name: 'm', tables: tables(3, 5), on_exists: 'replace', activate: false };
+  const unserved = { store_id: 'm', name: 'm', tables: createTables(3, 5), on_exists: 'replace', activate: false };
   await service.ask('POST', '/data/import', unserved);
   expect((await service.ask('DELETE', '/data/stores/m')).status).toBe(204);
   // The content matters, not the id: this is the content of the first publication.
-  await imported('m', tables(4, 1));
-  await imported('other', tables(6, 3));
+  await importStatus('m', createTables(4, 1));
+  await importStatus('other', createTables(6, 3));
   expect(await service.refusal('DELETE', '/data/stores/m')).toMatchObject({ code: 'STORE_PUBLISHED' });
 });
 

@@ -9,7 +9,7 @@ import type { DocumentStore } from '#store/port.js';
 
 const template = createBuiltInTemplate('FACTSHEET-A4', 'CORE');
 const payload: RenderPayload = { render_id: 'r', template, index_id: 'CORE' };
-const artifact = (name: string) => ({ name, bytes: 1, sha256: 'x' });
+const createArtifact = (name: string) => ({ name, bytes: 1, sha256: 'x' });
 
 const run = (version: number) => ({
   run_id: 'CORE',
@@ -23,10 +23,10 @@ const run = (version: number) => ({
   engine_version: '0',
   request: {},
   artifacts: {
-    result: artifact('result'),
-    record: artifact('record'),
-    overview: artifact(`overview-${version}`),
-    columns: artifact(`columns-${version}`),
+    result: createArtifact('result'),
+    record: createArtifact('record'),
+    overview: createArtifact(`overview-${version}`),
+    columns: createArtifact(`columns-${version}`),
   },
 });
 

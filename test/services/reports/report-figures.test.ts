@@ -26,7 +26,7 @@ let client: DivisorClient;
 const folder = mkdtempSync(join(tmpdir(), 'divisor-figures-'));
 
 const COST_BPS = 8;
-const largest = (count: number) => [{ id: 'largest', type: 'TopN' as const, params: { field: 'MARKET_CAP', count } }];
+const pickTop = (count: number) => [{ id: 'largest', type: 'TopN' as const, params: { field: 'MARKET_CAP', count } }];
 const common = {
   calendar: 'XNYS',
   base_date: '2020-01-02',
@@ -45,7 +45,7 @@ beforeAll(async () => {
       ...common,
       id: 'PLAIN',
       name: 'Plain',
-      pipeline: { selection: largest(24), treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
+      pipeline: { selection: pickTop(24), treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
     },
   });
   await client.call('putIndex', {
@@ -54,7 +54,7 @@ beforeAll(async () => {
       ...common,
       id: 'CAPPED',
       name: 'Capped',
-      pipeline: { selection: largest(22), weighting: { type: 'MarketCapWeight', cap: 0.06 } },
+      pipeline: { selection: pickTop(22), weighting: { type: 'MarketCapWeight', cap: 0.06 } },
     },
   });
   await client.call('optimiseIndex', {
@@ -84,7 +84,7 @@ afterAll(async () => {
 const factsheets = new Map<string, ReturnType<typeof drawFactsheet>>();
 
 /** Returns the factsheet of the run of an index, drawn once. */
-function factsheet(id: string): ReturnType<typeof drawFactsheet> {
+function createFactsheet(id: string): ReturnType<typeof drawFactsheet> {
   const drawn = factsheets.get(id) ?? drawFactsheet(id);
   factsheets.set(id, drawn);
   return drawn;
@@ -167,7 +167,7 @@ const turnoversIn = (text: string): Map<string, string> =>
 describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (id) => {
   let texts: readonly string[];
   beforeAll(async () => {
-    const { bytes, path } = await factsheet(id);
+    const { bytes, path } = await createFactsheet(id);
     texts = [
       readPdf(bytes).text,
       ...(TOOLS.pdftotext ? [spawnSync('pdftotext', ['-layout', path, '-'], { encoding: 'utf8' }).stdout] : []),
@@ -207,7 +207,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
 
   test('names currency, return, price basis and transaction cost under the date, and the parent of a derived index', async () => {
     const { end } = await client.call('getOverview', { params: { index_id: id } });
-    const heading = readPdf((await factsheet(id)).bytes).text.replaceAll('\n', ' ');
+    const heading = readPdf((await createFactsheet(id)).bytes).text.replaceAll('\n', ' ');
     expect(heading).toContain(`As of ${end}`);
     expect(heading).toContain(id === 'PLAIN' ? 'USD, total return' : 'USD, price return');
     expect(heading).toContain('Prices as traded');
@@ -222,10 +222,10 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
       query: { identifiers: ranked.map(({ asset_id }) => asset_id), fields: ['NAME'] },
     });
     const names = new Map(entries.map(({ identifier, fields }) => [identifier, fields['NAME']]));
-    const line = ({ asset_id, contribution }: (typeof ranked)[number]) =>
+    const formatLine = ({ asset_id, contribution }: (typeof ranked)[number]) =>
       `${names.get(asset_id)} ${percentText(contribution)}`;
-    const printed = linesRightOf(readPdf((await factsheet(id)).bytes), 'Contributors and detractors');
-    const lines = [...ranked.slice(0, 5), ...ranked.slice(-5)].map(line);
+    const printed = linesRightOf(readPdf((await createFactsheet(id)).bytes), 'Contributors and detractors');
+    const lines = [...ranked.slice(0, 5), ...ranked.slice(-5)].map(formatLine);
     expect(ranked[4]!.contribution).toBeGreaterThan(0);
     expect(ranked.at(-5)!.contribution).toBeLessThan(0);
     expect(printed.slice(0, 10)).toEqual(lines);
@@ -235,7 +235,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
   });
 
   test.skipIf(!TOOLS.pdffonts)('has every font in it', async () => {
-    const { path } = await factsheet(id);
+    const { path } = await createFactsheet(id);
     const rows = spawnSync('pdffonts', [path], { encoding: 'utf8' }).stdout.trim().split('\n').slice(2);
     expect(rows.length).toBeGreaterThan(0);
     // name, type, encoding, embedded, subset, unicode, object
@@ -243,7 +243,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
   });
 
   test.skipIf(!TOOLS.qpdf)('is a document without a fault', async () => {
-    const { path } = await factsheet(id);
+    const { path } = await createFactsheet(id);
     const { status, stdout } = spawnSync('qpdf', ['--check', path], { encoding: 'utf8' });
     expect(status, stdout).toBe(0);
     expect(stdout).toContain('No syntax or stream encoding errors found');
@@ -273,7 +273,7 @@ describe('a derived index', () => {
     const { parent } = await client.call('getOverview', { params });
     expect(parent).toMatchObject({ index_id: 'CAPPED', observations: nav.data.length });
     expect(parent!.tracking_error).toBeCloseTo(expected, 12);
-    expect(readPdf((await factsheet(index_id)).bytes).text).toMatch(
+    expect(readPdf((await createFactsheet(index_id)).bytes).text).toMatch(
       new RegExp(`Tracking error to parent[^]*${percentText(expected).replace('.', '\\.')}`),
     );
   });
@@ -297,7 +297,7 @@ describe('a derived index', () => {
     expect(forecast!.rebalances.map((rebalance) => rebalance.date)).toEqual(
       index.optimised!.rebalances.map((rebalance) => rebalance.date),
     );
-    expect(readPdf((await factsheet('DERIVED')).bytes).text).toMatch(
+    expect(readPdf((await createFactsheet('DERIVED')).bytes).text).toMatch(
       new RegExp(`Forecast tracking error[^]*${percentText(forecast!.tracking_error).replace('.', '\\.')}`),
     );
   });
@@ -318,7 +318,7 @@ describe('a derived index', () => {
   test('alone has a parent', async () => {
     const { parent } = await client.call('getOverview', { params: { index_id: 'PLAIN' } });
     expect(parent).toBeUndefined();
-    expect(readPdf((await factsheet('PLAIN')).bytes).text).not.toContain('Tracking error to parent 0');
+    expect(readPdf((await createFactsheet('PLAIN')).bytes).text).not.toContain('Tracking error to parent 0');
   });
 });
 

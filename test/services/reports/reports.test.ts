@@ -52,8 +52,8 @@ const blocks = [
   { kind: 'header', index_id: 'RUN' },
   { kind: 'stat_grid', index_id: 'RUN' },
 ];
-const template = (id: string, rest: object = {}) => ({ template_id: id, name: 'Monthly', blocks, ...rest });
-const put = (id: string, body: object = template(id), headers: Record<string, string> = {}) =>
+const createTemplate = (id: string, rest: object = {}) => ({ template_id: id, name: 'Monthly', blocks, ...rest });
+const put = (id: string, body: object = createTemplate(id), headers: Record<string, string> = {}) =>
   service.ask('PUT', `/reports/templates/${id}`, body, headers);
 
 async function rendered(request: object): Promise<Result> {
@@ -69,7 +69,7 @@ describe('templates', () => {
     const saved = await put('MINE');
     expect(saved.status).toBe(200);
     expect(saved.body).toEqual({
-      ...template('MINE'),
+      ...createTemplate('MINE'),
       page: { size: 'A4', orientation: 'portrait', margin: 36 },
       blocks: [
         { kind: 'header', title: null, index_id: 'RUN', width: 'full', subtitle: null, stamp: true },
@@ -79,7 +79,7 @@ describe('templates', () => {
     const read = await service.ask('GET', '/reports/templates/MINE');
     expect(read).toEqual(saved);
     expect(await put('MINE', read.body)).toEqual(saved);
-    await put('ALSO', template('ALSO', { blocks: [] }));
+    await put('ALSO', createTemplate('ALSO', { blocks: [] }));
     const listing = (
       await service.ask<{ templates: { template_id: string }[]; built_in: string[]; skipped: number }>(
         'GET',
@@ -108,8 +108,10 @@ describe('templates', () => {
     expect((await service.download('/reports/templates/TAGGED', { headers: { 'if-none-match': etag! } })).status).toBe(
       304,
     );
-    expect((await put('TAGGED', template('TAGGED', { name: 'Other' }), { 'if-match': '"nothing"' })).status).toBe(412);
-    expect((await put('TAGGED', template('TAGGED', { name: 'Other' }), { 'if-match': etag! })).status).toBe(200);
+    expect((await put('TAGGED', createTemplate('TAGGED', { name: 'Other' }), { 'if-match': '"nothing"' })).status).toBe(
+      412,
+    );
+    expect((await put('TAGGED', createTemplate('TAGGED', { name: 'Other' }), { 'if-match': etag! })).status).toBe(200);
     expect((await service.ask('DELETE', '/reports/templates/TAGGED', undefined, { 'if-match': etag! })).status).toBe(
       412,
     );
@@ -119,17 +121,17 @@ describe('templates', () => {
     const refusal = await service.refusal(
       'PUT',
       '/reports/templates/BAD',
-      template('BAD', { blocks: [{ kind: 'pie' }, { kind: 'text' }] }),
+      createTemplate('BAD', { blocks: [{ kind: 'pie' }, { kind: 'text' }] }),
     );
     expect(refusal).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
     expect(
       (refusal.detail!['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`),
     ).toEqual(['UNKNOWN_BLOCK_KIND blocks[0].kind', 'REQUIRED blocks[1].text']);
-    expect((await put('WARNED', template('WARNED', { author: 'me' }))).body).toMatchObject({
+    expect((await put('WARNED', createTemplate('WARNED', { author: 'me' }))).body).toMatchObject({
       findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD', path: 'author' }],
     });
     expect((await service.ask('GET', '/reports/templates/WARNED')).body).not.toHaveProperty('findings');
-    expect(await service.refusal('PUT', '/reports/templates/OTHER', template('MINE'))).toMatchObject({
+    expect(await service.refusal('PUT', '/reports/templates/OTHER', createTemplate('MINE'))).toMatchObject({
       status: 422,
       code: 'ID_MISMATCH',
     });
@@ -155,41 +157,44 @@ describe('templates', () => {
 });
 
 describe('what cannot be rendered is refused before there is a job', () => {
-  const refused = (body: object) => service.refusal('POST', '/reports/render', body);
+  const requestRefusal = (body: object) => service.refusal('POST', '/reports/render', body);
 
   test('an unknown template, a built-in without an index, an index without a run', async () => {
-    expect(await refused({ template_id: 'NONE' })).toMatchObject({ status: 404, code: 'TEMPLATE_NOT_FOUND' });
-    expect(await refused({ template_id: 'FACTSHEET-A4' })).toMatchObject({ status: 422, code: 'INDEX_REQUIRED' });
-    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: null })).toMatchObject({
+    expect(await requestRefusal({ template_id: 'NONE' })).toMatchObject({ status: 404, code: 'TEMPLATE_NOT_FOUND' });
+    expect(await requestRefusal({ template_id: 'FACTSHEET-A4' })).toMatchObject({
       status: 422,
       code: 'INDEX_REQUIRED',
     });
-    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: 'NONE' })).toMatchObject({
+    expect(await requestRefusal({ template_id: 'FACTSHEET-A4', index_id: null })).toMatchObject({
+      status: 422,
+      code: 'INDEX_REQUIRED',
+    });
+    expect(await requestRefusal({ template_id: 'FACTSHEET-A4', index_id: 'NONE' })).toMatchObject({
       status: 404,
       code: 'INDEX_NOT_FOUND',
     });
-    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: 'BARE' })).toMatchObject({
+    expect(await requestRefusal({ template_id: 'FACTSHEET-A4', index_id: 'BARE' })).toMatchObject({
       status: 404,
       code: 'RUN_NOT_FOUND',
     });
   });
 
   test('a stored template without blocks, with unbound ones, bound to an index without a run', async () => {
-    await put('EMPTY', template('EMPTY', { blocks: [] }));
-    expect(await refused({ template_id: 'EMPTY', index_id: 'RUN' })).toMatchObject({
+    await put('EMPTY', createTemplate('EMPTY', { blocks: [] }));
+    expect(await requestRefusal({ template_id: 'EMPTY', index_id: 'RUN' })).toMatchObject({
       status: 409,
       code: 'TEMPLATE_EMPTY',
     });
-    await put('UNBOUND', template('UNBOUND', { blocks: [{ kind: 'text', text: 'x' }, { kind: 'chart' }] }));
-    const unbound = await refused({ template_id: 'UNBOUND' });
+    await put('UNBOUND', createTemplate('UNBOUND', { blocks: [{ kind: 'text', text: 'x' }, { kind: 'chart' }] }));
+    const unbound = await requestRefusal({ template_id: 'UNBOUND' });
     expect(unbound).toMatchObject({ status: 422, code: 'INDEX_REQUIRED' });
     expect(unbound.detail!['findings']).toMatchObject([{ code: 'REQUIRED', path: 'blocks[1].index_id' }]);
-    await put('UNRUN', template('UNRUN', { blocks: [...blocks, { kind: 'chart', index_id: 'BARE' }] }));
-    expect(await refused({ template_id: 'UNRUN' })).toMatchObject({ status: 404, code: 'RUN_NOT_FOUND' });
+    await put('UNRUN', createTemplate('UNRUN', { blocks: [...blocks, { kind: 'chart', index_id: 'BARE' }] }));
+    expect(await requestRefusal({ template_id: 'UNRUN' })).toMatchObject({ status: 404, code: 'RUN_NOT_FOUND' });
   });
 
   test('a body with fields it does not have', async () => {
-    const refusal = await refused({ template_id: 'FACTSHEET-A4', index_id: 'RUN', format: 'docx' });
+    const refusal = await requestRefusal({ template_id: 'FACTSHEET-A4', index_id: 'RUN', format: 'docx' });
     expect(refusal).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
     expect(refusal.detail!['findings']).toMatchObject([{ code: 'UNKNOWN_FIELD', path: 'format' }]);
   });
@@ -286,17 +291,17 @@ describe('renders', () => {
     const results = [];
     for (let i = 0; i < 3; i++) results.push(await rendered({ template_id: 'REBALANCE-A4', index_id: 'RUN' }));
     type Page = { readonly renders: readonly Result[]; readonly total: number };
-    const listed = async (query: string) => (await service.ask<Page>('GET', `/reports/renders?${query}`)).body;
+    const listRenders = async (query: string) => (await service.ask<Page>('GET', `/reports/renders?${query}`)).body;
     const ids = results.map(({ render_id: id }) => id).toSorted();
-    const first = await listed('template_id=REBALANCE-A4&limit=2');
+    const first = await listRenders('template_id=REBALANCE-A4&limit=2');
     expect(first.total).toBe(3);
     expect(first.renders.map(({ render_id: id }) => id)).toEqual([ids[2], ids[1]]);
     expect(results).toContainEqual(first.renders[0]);
-    const { renders } = await listed(`template_id=REBALANCE-A4&limit=2&before=${ids[1]}`);
+    const { renders } = await listRenders(`template_id=REBALANCE-A4&limit=2&before=${ids[1]}`);
     expect(renders.map(({ render_id: id }) => id)).toEqual([ids[0]]);
     // A stored template does not belong to an index.
-    expect((await listed('index_id=RUN')).renders.map(({ template_id: id }) => id)).not.toContain('BOUND');
-    expect(await listed('index_id=BARE')).toMatchObject({ renders: [], total: 0 });
+    expect((await listRenders('index_id=RUN')).renders.map(({ template_id: id }) => id)).not.toContain('BOUND');
+    expect(await listRenders('index_id=BARE')).toMatchObject({ renders: [], total: 0 });
   });
 
   test('are there after a restart, and until they are removed', async () => {

@@ -19,7 +19,7 @@ function partsOutput(outputs: Readonly<Record<string, string>>) {
 type Elsewhere = readonly { artifact: object; files: readonly object[]; parts: readonly number[] }[];
 
 /** Runs a job whose tasks are recorded. @param covered number of securities that can be estimated */
-async function ran(
+async function runJob(
   identifiers: readonly string[],
   settings: object,
   covered = identifiers.length,
@@ -66,7 +66,7 @@ const LARGE = ['A', 'B', 'C', 'D'];
 
 test('a model of more securities than one thread estimates is computed in parts', async () => {
   for (const estimator of ['shrinkage', 'statistical', 'industries', 'styles']) {
-    const { tasks, names } = await ran(LARGE, { estimator });
+    const { tasks, names } = await runJob(LARGE, { estimator });
     expect(names).toEqual(['risk-model-size', 'risk-model-parts', 'sum-risk-model']);
     const parts = (tasks.at(-1)!.input['files'] as readonly { parts: readonly number[] }[]).flatMap(
       (file) => file.parts,
@@ -81,7 +81,7 @@ test('the matrix is the files of its parts in their order, each once, whoever wr
     files: [refTo('their 1'), refTo('their 2')],
     parts: [1, 2, EIGENVALUES_PART],
   };
-  const { result, dropped } = await ran(LARGE, {}, LARGE.length, [theirs]);
+  const { result, dropped } = await runJob(LARGE, {}, LARGE.length, [theirs]);
   const names = Array.from({ length: MODEL_PARTS }, (_, part) =>
     [1, 2].includes(part) ? `their ${part}` : `rows ${part}`,
   );
@@ -91,15 +91,15 @@ test('the matrix is the files of its parts in their order, each once, whoever wr
 });
 
 test('smaller models, and those of the other estimators, are computed whole', async () => {
-  expect((await ran(LARGE.slice(1), {})).names).toEqual(['estimate-risk-model']);
-  expect((await ran(LARGE, {}, WHOLE_MAX)).names).toEqual(['risk-model-size', 'estimate-risk-model']);
+  expect((await runJob(LARGE.slice(1), {})).names).toEqual(['estimate-risk-model']);
+  expect((await runJob(LARGE, {}, WHOLE_MAX)).names).toEqual(['risk-model-size', 'estimate-risk-model']);
   for (const estimator of ['nonlinear', 'gerber', 'denoised', 'newey_west'])
-    expect((await ran(LARGE, { estimator })).names).toEqual(['estimate-risk-model']);
+    expect((await runJob(LARGE, { estimator })).names).toEqual(['estimate-risk-model']);
 });
 
 test('a model of too many securities is refused, and other nodes compute some parts in one task', async () => {
-  await expect(ran(LARGE, {}, 20_001)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  const { kind, payload, attempt, tasks } = await ran(LARGE, {});
+  await expect(runJob(LARGE, {}, 20_001)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  const { kind, payload, attempt, tasks } = await runJob(LARGE, {});
   const { result } = await kind.runParts!(payload, [3, 5], attempt);
   expect(result).toEqual({ artifact: refTo('figures of rows 3,rows 5'), files: [refTo('rows 3'), refTo('rows 5')] });
   expect(tasks.at(-1)!.input).toMatchObject({ parts: [3, 5], universe: { kind: 'names', identifiers: LARGE } });

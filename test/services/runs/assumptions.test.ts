@@ -19,7 +19,7 @@ afterAll(() => service.close());
 const DAYS = Array.from({ length: 30 }, (_, i) => new Date(Date.UTC(2024, 0, 2 + i)))
   .filter((day) => day.getUTCDay() % 6 !== 0)
   .map((day) => day.toISOString().slice(0, 10));
-const market = (names: Readonly<Record<string, (t: number) => number>>) => ({
+const createMarket = (names: Readonly<Record<string, (t: number) => number>>) => ({
   index: DAYS.flatMap((_, t) => Object.keys(names).map((__, n) => 10 * t + n)),
   columns: ['identifier', 'date', 'CLOSE'],
   data: DAYS.flatMap((day, t) => Object.entries(names).map(([name, priceAt]) => [name, day, priceAt(t)])),
@@ -62,16 +62,18 @@ const ASSUMPTIONS: ReadonlySet<string> = new Set([
 
 /** Returns assumptions by the place that reported them. */
 async function findingsOf(document: Readonly<Record<string, unknown>> & { readonly id: string }) {
-  const codes = (findings: readonly Finding[]) =>
+  const listCodes = (findings: readonly Finding[]) =>
     findings.filter(({ code }) => ASSUMPTIONS.has(code)).map(({ code, path }) => `${code} ${path}`);
   expect((await service.ask('PUT', `/indices/${document.id}`, document)).status).toBe(200);
   return {
-    validate: codes((await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', document)).body.findings),
-    preview: codes(
+    validate: listCodes(
+      (await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', document)).body.findings,
+    ),
+    preview: listCodes(
       (await service.ask<PreviewResponse>('POST', `/indices/${document.id}/preview`, { as_of: '2024-01-10' })).body
         .findings as Finding[],
     ),
-    whatIf: codes(
+    whatIf: listCodes(
       (
         await service.ask<WhatIfResponse>('POST', '/indices/whatif', {
           index_id: document.id,
@@ -80,7 +82,7 @@ async function findingsOf(document: Readonly<Record<string, unknown>> & { readon
         })
       ).body.findings as Finding[],
     ),
-    run: codes(await run(document.id)),
+    run: listCodes(await run(document.id)),
   };
 }
 const everywhere = (...codes: string[]) => ({ validate: codes, preview: codes, whatIf: codes, run: codes });
@@ -90,7 +92,7 @@ describe('the price basis', () => {
     await serve({
       adjustment: 'total',
       tables: {
-        market: market(TWO),
+        market: createMarket(TWO),
         reference: {
           index: [0, 1],
           columns: ['identifier', 'CURRENCY'],
@@ -143,7 +145,7 @@ describe('the price basis', () => {
     await serve({
       adjustment: 'splits',
       tables: {
-        market: market(TWO),
+        market: createMarket(TWO),
         reference: {
           index: [0, 1],
           columns: ['identifier', 'CURRENCY'],
@@ -171,7 +173,7 @@ describe('the currency of a store', () => {
   const own = 50 * (TWO.A(t) / TWO.A(0) + TWO.B(t) / TWO.B(0));
 
   test('is assumed to be that of the index, and reported, while it is undeclared', async () => {
-    await serve({ tables: { market: market(FX) } });
+    await serve({ tables: { market: createMarket(FX) } });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: null });
     expect(await findingsOf(index('EUR'))).toEqual(everywhere('CURRENCY_ASSUMED currency'));
     expect(await readLastLevel('X')).toBeCloseTo(own, 9);
@@ -237,14 +239,14 @@ describe('the currency of a store', () => {
   });
 
   test('is declared by an import, a folder and a synthetic market as well', async () => {
-    await serve({ currency: 'GBX', tables: { market: market(TWO) } });
+    await serve({ currency: 'GBX', tables: { market: createMarket(TWO) } });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: 'GBX' });
     expect(
       await service.refusal('POST', '/data/import', {
         store_id: 'other',
         name: 'x',
         currency: 'euro',
-        tables: { market: market(TWO) },
+        tables: { market: createMarket(TWO) },
       }),
     ).toMatchObject({ status: 422, detail: { findings: [{ path: 'currency' }] } });
     const folder = join(service.root, 'folder');
@@ -275,7 +277,7 @@ describe('the currency of a store', () => {
 
 describe('a name that the store does not hold', () => {
   test('is reported by every view of the index that lists it, of one derived from it, and of a constraint set', async () => {
-    await serve({ adjustment: 'splits', currency: 'USD', tables: { market: market(TWO) } });
+    await serve({ adjustment: 'splits', currency: 'USD', tables: { market: createMarket(TWO) } });
     const rules = [{ id: 'in', type: 'IncludeList', params: { identifiers: ['A', 'B', 'C'] } }];
     const listing = { ...INDEX, id: 'LIST', pipeline: { ...INDEX.pipeline, selection: rules } };
     expect(await findingsOf(listing)).toEqual(

@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(services.map((service) => service.close())));
 
-function until(rows: number): MarketContent {
+function cutMarket(rows: number): MarketContent {
   const fields = new Map(
     [...WHOLE.fields].map(([name, panel]) => [name, panel.slice(0, rows * WHOLE.identifiers.length)]),
   );
@@ -71,7 +71,7 @@ function until(rows: number): MarketContent {
 async function toldBy(service: RunningService) {
   const client = createDivisorClient({ url: service.url() });
   const folder = join(service.root, 'desk');
-  await writeMarket(folder, until(FIRST), () => {});
+  await writeMarket(folder, cutMarket(FIRST), () => {});
   const store = { store_id: 'desk', name: 'Desk', kind: 'folder', location: folder, activate: true } as const;
   await client.call('createStore', { body: store });
   await service.finished('load:desk');
@@ -79,7 +79,7 @@ async function toldBy(service: RunningService) {
   await client.run('startBacktest', { params, body: {} });
   for (let rows = FIRST + 1; rows <= LAST; rows++) {
     rmSync(folder, { recursive: true, force: true });
-    await writeMarket(folder, until(rows), () => {});
+    await writeMarket(folder, cutMarket(rows), () => {});
     await client.run('refreshStore', { params: { store_id: 'desk' }, body: {} });
     await client.run('startBacktest', { params, body: {} });
   }

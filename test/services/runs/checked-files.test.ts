@@ -22,28 +22,28 @@ let service: RunningService;
 /** Sessions that are added to the store. */
 const DAYS = ['2022-12-21', '2022-12-22', '2022-12-23', '2022-12-27', '2022-12-28', '2022-12-29', '2022-12-30'];
 
-async function finished(path: string, body: unknown) {
+async function runToEnd(path: string, body: unknown) {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
   const { status, result } = await service.finished(started.job_id);
   expect(status, path).toBe('succeeded');
   return result as { readonly extended_from: string | null; readonly full_run_reason: string | null };
 }
 
-const folder = (): string => join(service.root, 'home', 'artifacts');
-const pathOf = (name: string): string => join(folder(), name);
+const formatFolder = (): string => join(service.root, 'home', 'artifacts');
+const pathOf = (name: string): string => join(formatFolder(), name);
 
 /** Files of a whole run, which its extension compares with their hashes. */
 async function wholeRun(id: string): Promise<{ readonly columns: string; readonly prices: string }> {
   await service.ask('DELETE', `/analytics/${id}/record`);
-  const before = new Set(await readdir(folder()));
-  expect(await finished(`/analytics/${id}/backtest`, {})).toMatchObject({ extended_from: null });
-  const results = (await readdir(folder())).filter((name) => !before.has(name));
+  const before = new Set(await readdir(formatFolder()));
+  expect(await runToEnd(`/analytics/${id}/backtest`, {})).toMatchObject({ extended_from: null });
+  const results = (await readdir(formatFolder())).filter((name) => !before.has(name));
   const columns = results.find((name) => results.includes(findPricesFile(name)))!;
   return { columns: pathOf(columns), prices: pathOf(findPricesFile(columns)) };
 }
 
 /** Adds a day to the store. */
-const grow = () => finished('/data/stores/m/refresh', { until: DAYS.shift()! });
+const grow = () => runToEnd('/data/stores/m/refresh', { until: DAYS.shift()! });
 
 /** Bytes that this process, which contains the service, has read so far from files and connections; Linux only. */
 const readSoFar = (): number => Number(/^rchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))![1]);
@@ -57,7 +57,7 @@ async function extended(id: string) {
   await events.text();
   const read = readSoFar() - before;
   const { result } = await service.finished(body.job_id);
-  const { extended_from: from, full_run_reason: reason } = result as Awaited<ReturnType<typeof finished>>;
+  const { extended_from: from, full_run_reason: reason } = result as Awaited<ReturnType<typeof runToEnd>>;
   return { from, reason, read };
 }
 
@@ -74,7 +74,7 @@ function flip(path: string): void {
 
 beforeAll(async () => {
   service = await runService();
-  await finished('/data/synthetic', { store_id: 'm', seed: 5, assets: 180, start: '2019-01-02', end: '2022-12-20' });
+  await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 180, start: '2019-01-02', end: '2022-12-20' });
   for (const [id, type] of Object.entries({ FIRST: 'EqualWeight', SECOND: 'MarketCapWeight' }))
     await service.ask('PUT', `/indices/${id}`, {
       id,
@@ -138,12 +138,12 @@ test.each(['columns', 'prices'] as const)(
 
 test('a silent change on disk is found in columns that an extension copies', async () => {
   const { columns } = await wholeRun('FIRST');
-  const before = new Set(await readdir(folder()));
+  const before = new Set(await readdir(formatFolder()));
   // Its columns are cached if they are larger than about 256 KiB.
-  await finished('/data/stores/m/refresh', { until: '2023-02-03' });
+  await runToEnd('/data/stores/m/refresh', { until: '2023-02-03' });
   expect((await extended('FIRST')).from).not.toBeNull();
   const inodes = new Set([...before].map((name) => statSync(pathOf(name)).ino));
-  const results = (await readdir(folder()))
+  const results = (await readdir(formatFolder()))
     .map(pathOf)
     .filter((path) => !inodes.has(statSync(path).ino) && readFileSync(path, 'latin1').startsWith('DVSRUN'));
   const copied = results.toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;
@@ -152,6 +152,6 @@ test('a silent change on disk is found in columns that an extension copies', asy
   const { atime, mtime } = statSync(copied);
   flip(copied);
   utimesSync(copied, atime, mtime);
-  await finished('/data/stores/m/refresh', { until: '2023-02-06' });
+  await runToEnd('/data/stores/m/refresh', { until: '2023-02-06' });
   expect(await extended('FIRST')).toMatchObject({ from: null, reason: 'no_checkpoint' });
 });

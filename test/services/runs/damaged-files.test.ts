@@ -7,7 +7,7 @@ import { runService, type RunningService } from '../running-service.js';
 /** A sequence of damages to stored results on disk, with repeated requests, on one market. */
 let service: RunningService;
 
-const folder = (): string => join(service.root, 'home', 'artifacts');
+const formatFolder = (): string => join(service.root, 'home', 'artifacts');
 
 /** Ways in which a file of a result is lost. */
 const DAMAGES: Readonly<Record<string, (path: string) => Promise<void>>> = {
@@ -26,13 +26,13 @@ const DAMAGES: Readonly<Record<string, (path: string) => Promise<void>>> = {
  * all names.
  */
 async function damageAll(damage: (path: string) => Promise<void>): Promise<void> {
-  const paths = (await readdir(folder())).map((name) => join(folder(), name));
+  const paths = (await readdir(formatFolder())).map((name) => join(formatFolder(), name));
   expect(paths.length).toBeGreaterThan(0);
   const files = new Map(paths.map((path) => [statSync(path).ino, path]));
   for (const path of damage === DAMAGES['is deleted'] ? paths : files.values()) await damage(path);
 }
 
-async function finished(path: string, body: unknown) {
+async function runToEnd(path: string, body: unknown) {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
   const job = await service.finished(started.job_id);
   expect(job, path).toMatchObject({ status: 'succeeded' });
@@ -40,7 +40,7 @@ async function finished(path: string, body: unknown) {
 }
 
 /** Returns a body without the time and origin of its computation and the id of its run. */
-async function content(path: string): Promise<unknown> {
+async function readContent(path: string): Promise<unknown> {
   const answer = await service.download(path);
   const text = await answer.text();
   expect(answer.status, `${path}: ${text.slice(0, 300)}`).toBe(200);
@@ -48,7 +48,7 @@ async function content(path: string): Promise<unknown> {
   return body;
 }
 
-const status = async (path: string): Promise<number> => (await service.ask('GET', path)).status;
+const requestStatus = async (path: string): Promise<number> => (await service.ask('GET', path)).status;
 
 const RUN_PATHS = ['record', 'overview', 'levels', 'weights', 'attribution', 'exports/weights?format=json'].map(
   (view) => `/analytics/EQ/${view}`,
@@ -56,7 +56,7 @@ const RUN_PATHS = ['record', 'overview', 'levels', 'weights', 'attribution', 'ex
 
 beforeAll(async () => {
   service = await runService();
-  await finished('/data/synthetic', { store_id: 'm', seed: 5, assets: 60, start: '2019-01-02', end: '2022-12-20' });
+  await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 60, start: '2019-01-02', end: '2022-12-20' });
   await service.ask('PUT', '/indices/EQ', {
     id: 'EQ',
     name: 'EQ',
@@ -71,31 +71,31 @@ afterAll(() => service.close());
 test.each(Object.keys(DAMAGES))(
   'a run every file of which %s is answered with the same numbers once the request was made again',
   async (damage) => {
-    await finished('/analytics/EQ/backtest', {});
-    const before = await Promise.all(RUN_PATHS.map(content));
+    await runToEnd('/analytics/EQ/backtest', {});
+    const before = await Promise.all(RUN_PATHS.map(readContent));
     await damageAll(DAMAGES[damage]!);
-    expect(await status('/analytics/EQ/record')).toBe(404);
-    await finished('/analytics/EQ/backtest', {});
-    expect(await Promise.all(RUN_PATHS.map(content))).toEqual(before);
+    expect(await requestStatus('/analytics/EQ/record')).toBe(404);
+    await runToEnd('/analytics/EQ/backtest', {});
+    expect(await Promise.all(RUN_PATHS.map(readContent))).toEqual(before);
     const job = await service.download('/jobs/backtest:EQ');
     expect([job.status, ((await job.json()) as { readonly status: string }).status]).toEqual([200, 'succeeded']);
   },
 );
 
 test('a damaged run is not taken for one that is current', async () => {
-  await finished('/analytics/EQ/backtest', {});
+  await runToEnd('/analytics/EQ/backtest', {});
   expect((await service.ask('POST', '/analytics/EQ/backtest', { if_stale: true })).status).toBe(200);
   await damageAll(DAMAGES['has a flipped bit']!);
   const again = await service.ask<{ readonly job_id: string }>('POST', '/analytics/EQ/backtest', { if_stale: true });
   expect(again.status).toBe(202);
   expect(await service.finished(again.body.job_id)).toMatchObject({ status: 'succeeded' });
-  expect(await status('/analytics/EQ/record')).toBe(200);
+  expect(await requestStatus('/analytics/EQ/record')).toBe(200);
 });
 
 test('no view shows a number of a damaged file, and the run is counted in every listing of runs', async () => {
-  await finished('/analytics/EQ/backtest', {});
+  await runToEnd('/analytics/EQ/backtest', {});
   await damageAll(DAMAGES['has a flipped bit']!);
-  for (const path of RUN_PATHS) expect([path, await status(path)]).toEqual([path, 404]);
+  for (const path of RUN_PATHS) expect([path, await requestStatus(path)]).toEqual([path, 404]);
   for (const path of ['/analytics/backtests', '/analytics/summaries', '/analytics/EQ/runs']) {
     const { body } = await service.ask<{ readonly skipped: number; readonly skipped_causes: { unreadable: number } }>(
       'GET',
@@ -104,34 +104,34 @@ test('no view shows a number of a damaged file, and the run is counted in every 
     expect([path, body.skipped, body.skipped_causes.unreadable]).toEqual([path, body.skipped, body.skipped]);
     expect([path, body.skipped]).not.toEqual([path, 0]);
   }
-  await finished('/analytics/EQ/backtest', {});
+  await runToEnd('/analytics/EQ/backtest', {});
   expect(await service.ask('GET', '/analytics/backtests')).toMatchObject({
     body: { skipped: 0, backtests: [{ index_id: 'EQ' }] },
   });
 });
 
 test('the result of a backtest names the version of the index', async () => {
-  expect((await finished('/analytics/EQ/backtest', {})).result).toMatchObject({ index_version: 1 });
+  expect((await runToEnd('/analytics/EQ/backtest', {})).result).toMatchObject({ index_version: 1 });
 });
 
 test('a damaged risk model and a damaged render are refused and counted; an estimate made again heals the model', async () => {
-  await finished('/analytics/EQ/backtest', {});
-  await finished('/risk-models/rm/estimate', { index_id: 'EQ' });
-  const { result } = await finished('/reports/render', { template_id: 'FACTSHEET-A4', index_id: 'EQ' });
+  await runToEnd('/analytics/EQ/backtest', {});
+  await runToEnd('/risk-models/rm/estimate', { index_id: 'EQ' });
+  const { result } = await runToEnd('/reports/render', { template_id: 'FACTSHEET-A4', index_id: 'EQ' });
   const render = `/reports/renders/${(result as { readonly render_id: string }).render_id}`;
-  const before = await content('/risk-models/rm');
+  const before = await readContent('/risk-models/rm');
   await damageAll(DAMAGES['has a flipped bit']!);
   for (const path of ['/risk-models/rm', '/jobs/risk:rm', render])
-    expect([path, await status(path)]).toEqual([path, 404]);
+    expect([path, await requestStatus(path)]).toEqual([path, 404]);
   for (const path of ['/risk-models', '/reports/renders'])
     expect((await service.ask('GET', path)).body).toMatchObject({ skipped: 1, skipped_causes: { unreadable: 1 } });
-  await finished('/analytics/EQ/backtest', {});
-  await finished('/risk-models/rm/estimate', { index_id: 'EQ' });
-  expect(await content('/risk-models/rm')).toEqual(before);
+  await runToEnd('/analytics/EQ/backtest', {});
+  await runToEnd('/risk-models/rm/estimate', { index_id: 'EQ' });
+  expect(await readContent('/risk-models/rm')).toEqual(before);
 });
 
 test('a damaged result of a job is refused before the first byte of the answer', async () => {
-  await finished('/analytics/EQ/backtest', {});
+  await runToEnd('/analytics/EQ/backtest', {});
   await damageAll(async (path) => {
     const bytes = readFileSync(path);
     bytes[bytes.length - 1]! ^= 1;
@@ -146,15 +146,15 @@ test('a damaged result of a job is refused before the first byte of the answer',
 
 test('an extension of a run of which an earlier file is damaged is a whole run', async () => {
   await service.ask('DELETE', '/analytics/EQ/record');
-  await finished('/analytics/EQ/backtest', {});
-  const base = await readdir(folder());
-  await finished('/data/stores/m/refresh', { until: '2022-12-21' });
-  const { result } = await finished('/analytics/EQ/backtest', {});
+  await runToEnd('/analytics/EQ/backtest', {});
+  const base = await readdir(formatFolder());
+  await runToEnd('/data/stores/m/refresh', { until: '2022-12-21' });
+  const { result } = await runToEnd('/analytics/EQ/backtest', {});
   expect(result).toMatchObject({ extended_from: '2022-12-20' });
-  for (const name of await readdir(folder()))
-    if (base.includes(name)) await DAMAGES['has a flipped bit']!(join(folder(), name));
-  await finished('/data/stores/m/refresh', { until: '2022-12-22' });
-  const next = await finished('/analytics/EQ/backtest', {});
+  for (const name of await readdir(formatFolder()))
+    if (base.includes(name)) await DAMAGES['has a flipped bit']!(join(formatFolder(), name));
+  await runToEnd('/data/stores/m/refresh', { until: '2022-12-22' });
+  const next = await runToEnd('/analytics/EQ/backtest', {});
   expect(next.result).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
-  expect(await status('/analytics/EQ/record')).toBe(200);
+  expect(await requestStatus('/analytics/EQ/record')).toBe(200);
 });

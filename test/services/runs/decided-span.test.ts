@@ -12,7 +12,7 @@ const CLOSES: Readonly<Record<string, readonly number[]>> = {
   EURUSD: [1, 1, 1, 1, 1],
 };
 
-function market(identifiers: readonly string[]) {
+function createMarket(identifiers: readonly string[]) {
   const closes = DATES.flatMap((_, t) => identifiers.map((name) => CLOSES[name]![t]!));
   const spell = { universe: 'LATE', identifier: 'OLD', start: parseValidDay('2024-01-04'), end: null };
   return {
@@ -41,9 +41,9 @@ const index = (universe: unknown, base = DATES[0]!) =>
   })!;
 
 /** The refused decision if the first version was known on the third date; null if there is none. */
-function refused(names: readonly string[], universe: unknown, base?: string): unknown {
+function findRefusedDecision(names: readonly string[], universe: unknown, base?: string): unknown {
   const document = index(universe, base);
-  const span = { market: market(names), end: null, documents: { I: document }, calendars: openCalendars() };
+  const span = { market: createMarket(names), end: null, documents: { I: document }, calendars: openCalendars() };
   try {
     assertFirstKnown(
       {
@@ -66,11 +66,11 @@ describe('of an index whose first decision is before the first version', () => {
     ['every name', ['OLD', 'NEW'], { kind: 'all' }],
     ['listed names', ['OLD', 'NEW'], { kind: 'list', identifiers: ['OLD'] }],
   ])('of %s is refused with both days before a job is made', (_, names, universe) => {
-    expect(refused(names, universe)).toEqual(known);
+    expect(findRefusedDecision(names, universe)).toEqual(known);
   });
 
   test('the base date counts as the session on or after it', () => {
-    expect(refused(['OLD'], { kind: 'all' }, '2023-12-30')).toEqual(known);
+    expect(findRefusedDecision(['OLD'], { kind: 'all' }, '2023-12-30')).toEqual(known);
   });
 });
 
@@ -81,5 +81,5 @@ test.each([
   ['another index decides its universe', ['OLD'], { kind: 'index', id: 'P' }, undefined],
   ['an exchange rate alone has bars before', ['EURUSD', 'NEW'], { kind: 'all' }, undefined],
 ])('an index is not refused where %s', (_, names, universe, base) => {
-  expect(refused(names, universe, base)).toBeNull();
+  expect(findRefusedDecision(names, universe, base)).toBeNull();
 });

@@ -11,7 +11,7 @@ import { createViewCache } from '#services/runs/view-cache.js';
 const folder = mkdtempSync(join(tmpdir(), 'divisor-export-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const artifact = (name: string) => ({ name, bytes: 7, sha256: `sha of ${name}` });
+const createArtifact = (name: string) => ({ name, bytes: 7, sha256: `sha of ${name}` });
 const RUN: RunDocument = {
   run_id: 'CORE',
   index_id: 'CORE',
@@ -24,10 +24,10 @@ const RUN: RunDocument = {
   engine_version: '0',
   request: {},
   artifacts: {
-    result: artifact('result'),
-    overview: artifact('overview'),
-    columns: artifact('columns'),
-    begun: [artifact('earlier')],
+    result: createArtifact('result'),
+    overview: createArtifact('overview'),
+    columns: createArtifact('columns'),
+    begun: [createArtifact('earlier')],
   },
 };
 

@@ -42,12 +42,12 @@ async function betasOf(identifiers: readonly string[]): Promise<ReadonlyMap<stri
   return new Map(
     identifiers.map((identifier, i) => {
       const days = sessions.filter((day) => returns[i]!.has(day));
-      const about = (of: ReadonlyMap<string, number>) => {
+      const normaliseReturns = (of: ReadonlyMap<string, number>) => {
         const values = days.map((day) => of.get(day)!);
         const middle = mean(values);
         return values.map((value) => value - middle);
       };
-      const [own, all] = [about(returns[i]!), about(market)];
+      const [own, all] = [normaliseReturns(returns[i]!), normaliseReturns(market)];
       return [identifier, mean(own.map((value, k) => value * all[k]!)) / mean(all.map((value) => value ** 2))];
     }),
   );

@@ -36,16 +36,19 @@ test('an expression is averaged as the datapoints that it is made of', async () 
   ]);
   found[0]!.mean.forEach((value, k) => expect(value! / found[1]!.mean[k]!).toBeCloseTo(1, 12));
   for (const value of found[2]!.mean) expect(Math.abs(value!)).toBeLessThanOrEqual(1);
-  const refused = async (field: string) => {
+  const requestRefusal = async (field: string) => {
     const answer = await service.refusal('GET', `/analytics/TOP/exposures?fields=CLOSE,${encodeURIComponent(field)}`);
     const [finding] = answer.detail!['findings'] as { code: string; path: string; position: object }[];
     return finding;
   };
-  expect(await refused('CLOSE * (2')).toMatchObject({ code: 'BAD_EXPRESSION', position: { start: 10, end: 10 } });
-  expect(await refused('max(CLOSE, CLOES)')).toMatchObject({
+  expect(await requestRefusal('CLOSE * (2')).toMatchObject({
+    code: 'BAD_EXPRESSION',
+    position: { start: 10, end: 10 },
+  });
+  expect(await requestRefusal('max(CLOSE, CLOES)')).toMatchObject({
     code: 'UNKNOWN_FIELD_NAME',
     path: 'fields[1]',
     position: { start: 11, end: 16 },
   });
-  expect(await refused('1 + weight_in("TOP")')).toMatchObject({ code: 'NOT_IN_CHOICES', path: 'fields[1]' });
+  expect(await requestRefusal('1 + weight_in("TOP")')).toMatchObject({ code: 'NOT_IN_CHOICES', path: 'fields[1]' });
 });

@@ -80,8 +80,8 @@ test('a benchmark is the same to the last bit by its stored run and by a new run
     const body = { transaction_cost_bps: 20, ...(interval === 'monthly' ? { start: '2022-09-01' } : {}) };
     await client.run('startBacktest', { params: { index_id: 'STORED' }, body }); // A shorter run replaces it.
     const query = { fields: ['MARKET_CAP', 'BETA'], by: 'COUNTRY', interval };
-    const view = (benchmark: string) => client.call('getExposures', { params, query: { ...query, benchmark } });
-    expect(await view('STORED')).toEqual({ ...(await view('ALL')), benchmark: 'STORED' });
+    const readView = (benchmark: string) => client.call('getExposures', { params, query: { ...query, benchmark } });
+    expect(await readView('STORED')).toEqual({ ...(await readView('ALL')), benchmark: 'STORED' });
   }
 });
 
@@ -115,7 +115,7 @@ test('what comes after a date changes nothing on it, and what comes before the w
     expect(weights).toEqual(cut(whole.groups.find((other) => other.group === group)!.weights));
 });
 
-async function exported(table: 'exposures' | 'limits' | 'breaches', query: { by?: string } = {}) {
+async function exportTable(table: 'exposures' | 'limits' | 'breaches', query: { by?: string } = {}) {
   const { columns, data } = await client.call('exportRun', { params: { ...params, table }, query });
   return data.map((row) => Object.fromEntries(columns.map((name, k) => [name, row[k]])));
 }
@@ -123,7 +123,7 @@ async function exported(table: 'exposures' | 'limits' | 'breaches', query: { by?
 test('exported groups are those of the exposures, date by date', async () => {
   for (const by of ['SECTOR', 'COUNTRY', 'IDENTIFIER']) {
     const { dates, groups } = await client.call('getExposures', { params, query: { by, groups: 100 } });
-    const rows = await exported('exposures', { by });
+    const rows = await exportTable('exposures', { by });
     const shown = groups.flatMap(({ group, weights }) =>
       dates.flatMap((date, k) => (weights[k] === 0 ? [] : [{ date, group, weight: weights[k] }])),
     );
@@ -176,8 +176,8 @@ test('groups, datapoints and concentration as CSV and Arrow are those of the JSO
 });
 
 test('exported limits and breaches are those that are watched, rule by rule', async () => {
-  const rows = await exported('limits');
-  const breaches = await exported('breaches');
+  const rows = await exportTable('limits');
+  const breaches = await exportTable('breaches');
   for (const rule of ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as const) {
     const view = await client.call('getLimits', { params, query: { rule } });
     const own = rows.filter((row) => row['rule'] === rule);
@@ -191,7 +191,7 @@ test('exported limits and breaches are those that are watched, rule by rule', as
     ).toEqual(view.breaches.map(({ row, begin, end, cause }) => ({ row, begin, end, cause })));
   }
   expect(breaches.length).toBeGreaterThan(0);
-  const ofSectors = (await exported('limits', { by: 'SECTOR' })).filter(({ rule }) => rule === 'UCITS_20_35');
+  const ofSectors = (await exportTable('limits', { by: 'SECTOR' })).filter(({ rule }) => rule === 'UCITS_20_35');
   const { state } = await client.call('getLimits', { params, query: { rule: 'UCITS_20_35', by: 'SECTOR' } });
   expect(ofSectors.map(({ headroom }) => headroom)).toEqual(state.headroom);
   expect(state.headroom).not.toEqual(rows.filter(({ rule }) => rule === 'UCITS_20_35').map(({ headroom }) => headroom));
@@ -249,15 +249,15 @@ test('a pack carried out at the close of a rebalance holds what the index holds 
   expect(account!.cash_after).toBeLessThanOrEqual(lots);
 });
 
-test('of one name, level and points over the level before are the total return', async () => {
+test('of one security, level and points over the level before are the total return', async () => {
   const index_id = 'ONE';
   const universe = { kind: 'list', identifiers: [await payerWithin('2022-06-02', '2022-12-30')] } as const;
   const pipeline = { weighting: { type: 'EqualWeight' } } as const;
   await client.call('createIndex', { body: { ...INDEX, id: index_id, name: 'One', universe, pipeline } });
   await client.run('startBacktest', { params: { index_id }, body: {} });
-  const levels = async (variant: 'price' | 'total') =>
+  const readLevels = async (variant: 'price' | 'total') =>
     (await client.call('getLevels', { params: { index_id }, query: { variant } })).levels;
-  const [price, total] = [await levels('price'), await levels('total')];
+  const [price, total] = [await readLevels('price'), await readLevels('total')];
   const { dates, points, years, trailing } = await client.call('getDividendPoints', { params: { index_id } });
   expect(dates.length).toBeGreaterThan(0);
   for (let t = 1; t < price.index.length; t++) {

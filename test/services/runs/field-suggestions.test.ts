@@ -3,7 +3,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { type RunningService, runService } from '../running-service.js';
 
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
-const frame = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
+const createFrame = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 const index = {
   id: 'P',
   name: 'P',
@@ -18,8 +18,8 @@ beforeAll(async () => {
   service = await runService();
   const market = DAYS.flatMap((day, t) => ['A', 'B'].map((name, i) => [name, day, 10 + t + i]));
   const tables = {
-    market: frame(['identifier', 'date', 'CLOSE'], market),
-    reference: frame(
+    market: createFrame(['identifier', 'date', 'CLOSE'], market),
+    reference: createFrame(
       ['identifier', 'SECTOR', 'SCORE'],
       [
         ['A', 'Energy', 1],

@@ -12,7 +12,7 @@ import { runService, type RunningService } from '../running-service.js';
 /** A sequence for an index that is run repeatedly; each test depends on the previous one. */
 let service: RunningService;
 
-const definition = (weighting: object) => ({
+const createDefinition = (weighting: object) => ({
   id: 'KEPT',
   name: 'Kept',
   calendar: 'XNYS',
@@ -21,12 +21,12 @@ const definition = (weighting: object) => ({
   pipeline: { weighting },
 });
 
-async function ran(path: string, body: unknown): Promise<void> {
+async function runToEnd(path: string, body: unknown): Promise<void> {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
   expect(await service.finished(started.job_id)).toMatchObject({ status: 'succeeded' });
 }
 
-const listed = async (query = ''): Promise<StoredRuns> =>
+const listRuns = async (query = ''): Promise<StoredRuns> =>
   (await service.ask<StoredRuns>('GET', `/analytics/KEPT/runs${query}`)).body;
 
 /** Returns an answer without the state of its run, which depends on the time. */
@@ -65,9 +65,9 @@ function takesRun(query: Route['query']): boolean {
 
 beforeAll(async () => {
   service = await runService(['--runs-kept', '3']);
-  await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 8, start: '2023-01-03', end: '2023-06-30' });
-  await service.ask('PUT', '/indices/KEPT', definition({ type: 'EqualWeight' }));
-  await ran('/analytics/KEPT/backtest', { end: '2023-05-31' });
+  await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 8, start: '2023-01-03', end: '2023-06-30' });
+  await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'EqualWeight' }));
+  await runToEnd('/analytics/KEPT/backtest', { end: '2023-05-31' });
   const { body } = await service.ask<{ readonly weights: readonly { readonly identifier: string }[] }>(
     'GET',
     '/analytics/KEPT/weights',
@@ -77,11 +77,11 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 test('every view of an earlier run is what it was while that run was the newest', async () => {
-  const [first] = (await listed()).runs;
+  const [first] = (await listRuns()).runs;
   const then = await Promise.all(VIEWS.map((view) => viewOf(ofRun(view))));
-  await service.ask('PUT', '/indices/KEPT', definition({ type: 'PriceWeight' }));
-  await ran('/analytics/KEPT/backtest', {});
-  const { runs, total } = await listed();
+  await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'PriceWeight' }));
+  await runToEnd('/analytics/KEPT/backtest', {});
+  const { runs, total } = await listRuns();
   expect([total, runs[1]]).toEqual([2, first]);
   expect(runs.map(({ index_version: version }) => version)).toEqual([2, 1]);
   expect(await Promise.all(VIEWS.map((view) => viewOf(ofRun(view, first!.run_id))))).toEqual(then);
@@ -91,12 +91,12 @@ test('every view of an earlier run is what it was while that run was the newest'
 });
 
 test('views say the version of the index of their run, and runs of one index are compared', async () => {
-  const [newest, first] = (await listed()).runs;
-  const told = async (path: string): Promise<unknown> =>
+  const [newest, first] = (await listRuns()).runs;
+  const readLookAhead = async (path: string): Promise<unknown> =>
     ((await viewOf(path)) as Record<string, unknown>)['index_version'];
   for (const view of VIEWS) {
-    expect(await told(ofRun(view)), view).toBe(2);
-    expect(await told(ofRun(view, first!.run_id)), view).toBe(1);
+    expect(await readLookAhead(ofRun(view)), view).toBe(2);
+    expect(await readLookAhead(ofRun(view, first!.run_id)), view).toBe(1);
   }
   const { body } = await service.ask<CompareView>('GET', `/analytics/compare?ids=KEPT,KEPT@${first!.run_id}`);
   expect(body.index_ids).toEqual(['KEPT', `KEPT@${first!.run_id}`]);
@@ -113,14 +113,14 @@ test('a preview says the version that it decides; that of a document has none', 
   const body = { as_of: '2023-04-14' };
   const stored = await service.ask('POST', '/indices/KEPT/preview', body);
   expect(stored.body).toMatchObject({ index_id: 'KEPT', index_version: 2 });
-  const document = { ...body, document: definition({ type: 'EqualWeight' }) };
+  const document = { ...body, document: createDefinition({ type: 'EqualWeight' }) };
   expect((await service.ask('POST', '/indices/preview', document)).body).toMatchObject({ index_version: null });
 });
 
 test('a report shows the run that it is asked for, and no run of an index that it does not show', async () => {
-  const first = (await listed()).runs[1]!;
+  const first = (await listRuns()).runs[1]!;
   const order = { template_id: 'FACTSHEET-A4', index_id: 'KEPT' };
-  await ran('/reports/render', { ...order, run_ids: { KEPT: first.run_id } });
+  await runToEnd('/reports/render', { ...order, run_ids: { KEPT: first.run_id } });
   expect(
     await service.refusal('POST', '/reports/render', { ...order, run_ids: { OTHER: first.run_id } }),
   ).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
@@ -129,7 +129,7 @@ test('a report shows the run that it is asked for, and no run of an index that i
 });
 
 test('the figures of a listed run are those of its overview', async () => {
-  for (const { run_id: runId, metrics } of (await listed()).runs) {
+  for (const { run_id: runId, metrics } of (await listRuns()).runs) {
     const { metrics: shown } = (await viewOf(ofRun('overview', runId))) as {
       readonly metrics: Readonly<Record<string, number>>;
     };
@@ -138,7 +138,7 @@ test('the figures of a listed run are those of its overview', async () => {
 });
 
 test('the state of an earlier run is its own: its definition is not that of today', async () => {
-  const [newest, first] = (await listed()).runs;
+  const [newest, first] = (await listRuns()).runs;
   const staleOf = async (runId: string) =>
     (await service.ask<{ readonly stale: object | null }>('GET', ofRun('overview', runId))).body.stale;
   expect(await staleOf(newest!.run_id)).toBeNull();
@@ -146,7 +146,7 @@ test('the state of an earlier run is its own: its definition is not that of toda
 });
 
 test('a run that comes out as the one before takes no room for its columns', async () => {
-  await ran('/analytics/KEPT/backtest', {});
+  await runToEnd('/analytics/KEPT/backtest', {});
   const folder = join(service.root, 'home', 'artifacts');
   const files = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name))));
   const shared = files.filter(({ nlink }) => nlink > 1);
@@ -156,7 +156,7 @@ test('a run that comes out as the one before takes no room for its columns', asy
 });
 
 test('a last date of a publication that the run does not reach is refused with the dates of the run', async () => {
-  const [newest] = (await listed()).runs;
+  const [newest] = (await listRuns()).runs;
   const [first, last] = [newest!.start, newest!.end];
   for (const through of ['2023-07-03', '2022-12-30'])
     expect(await service.refusal('POST', '/analytics/KEPT/publish', { through })).toMatchObject({
@@ -168,18 +168,18 @@ test('a last date of a publication that the run does not reach is refused with t
 });
 
 test('the newest runs remain and, in addition, those with published closes', async () => {
-  const [, , first] = (await listed()).runs;
+  const [, , first] = (await listRuns()).runs;
   const published = await service.ask('POST', '/analytics/KEPT/publish', { run_id: first!.run_id });
   expect(published.status).toBe(200);
-  for (const end of ['2023-06-01', '2023-06-02', '2023-06-05']) await ran('/analytics/KEPT/backtest', { end });
-  const { runs } = await listed();
+  for (const end of ['2023-06-01', '2023-06-02', '2023-06-05']) await runToEnd('/analytics/KEPT/backtest', { end });
+  const { runs } = await listRuns();
   expect(runs.map(({ end, published: isPublished }) => [end, isPublished])).toEqual([
     ['2023-06-05', false],
     ['2023-06-02', false],
     ['2023-06-01', false],
     ['2023-05-31', true],
   ]);
-  expect(await listed(`?limit=1&before=${runs[0]!.run_id}`)).toMatchObject({ runs: [runs[1]], total: 4, skipped: 0 });
+  expect(await listRuns(`?limit=1&before=${runs[0]!.run_id}`)).toMatchObject({ runs: [runs[1]], total: 4, skipped: 0 });
   expect(await viewOf(ofRun('overview', first!.run_id))).toMatchObject({ index_id: 'KEPT' });
   expect(await service.refusal('GET', ofRun('overview', 'f'.repeat(16)))).toMatchObject({
     code: 'RUN_NOT_FOUND',
@@ -188,14 +188,14 @@ test('the newest runs remain and, in addition, those with published closes', asy
 });
 
 test('a replay of an earlier run uses the definition of that run', async () => {
-  const published = (await listed()).runs.at(-1)!;
+  const published = (await listRuns()).runs.at(-1)!;
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', ofRun('replay', published.run_id));
   expect(await service.finished(started.job_id)).toMatchObject({ result: { equal: true, inputs_equal: true } });
 });
 
 test('with its record an index forgets its runs, but for the published', async () => {
   const by = { 'x-change-note': 'Made on wrong data', 'x-request-id': 'removal-1' };
-  const unpublished = (await listed()).runs.filter(({ published }) => !published).map(({ run_id: id }) => id);
+  const unpublished = (await listRuns()).runs.filter(({ published }) => !published).map(({ run_id: id }) => id);
   expect((await service.ask('DELETE', '/analytics/KEPT/record', undefined, by)).status).toBe(204);
   const removed = async () =>
     (await service.ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=run')).body.entries.filter(
@@ -210,19 +210,19 @@ test('with its record an index forgets its runs, but for the published', async (
     request_id: 'removal-1',
     note: 'Made on wrong data',
   });
-  const { runs } = await listed();
+  const { runs } = await listRuns();
   expect(runs.map(({ published }) => published)).toEqual([true]);
   const { status, body: job } = await service.ask('GET', '/jobs/backtest:KEPT');
   expect([status, job]).toMatchObject([200, { status: 'succeeded', result: null }]); // Its run is deleted.
   expect((await service.refusal('GET', ofRun('overview'))).code).toBe('RUN_NOT_FOUND');
   const published = runs[0]!.run_id;
-  const views = (): Promise<unknown[]> => Promise.all(VIEWS.map((view) => viewOf(ofRun(view, published))));
-  const before = await views();
+  const readViews = (): Promise<unknown[]> => Promise.all(VIEWS.map((view) => viewOf(ofRun(view, published))));
+  const before = await readViews();
   expect((await service.ask('DELETE', '/indices/KEPT')).status).toBe(200);
-  expect(await views()).toEqual(before);
+  expect(await readViews()).toEqual(before);
   const { body: overview } = await service.ask('GET', ofRun('overview', published));
   expect(overview).toMatchObject({ stale: { definition: true } });
-  expect(await listed()).toMatchObject({ runs, total: 1, skipped: 0 });
+  expect(await listRuns()).toMatchObject({ runs, total: 1, skipped: 0 });
   expect((await service.refusal('GET', ofRun('overview'))).code).toBe('INDEX_NOT_FOUND');
   expect((await service.refusal('POST', '/analytics/KEPT/publish', { run_id: published })).code).toBe(
     'INDEX_NOT_FOUND',
@@ -234,8 +234,8 @@ test('with its record an index forgets its runs, but for the published', async (
   });
   expect((await removed()).slice(entries.length)).toMatchObject([{ id: 'KEPT', run_id: published }]);
   expect((await service.refusal('GET', ofRun('overview', published))).code).toBe('INDEX_NOT_FOUND');
-  await service.ask('PUT', '/indices/KEPT', definition({ type: 'EqualWeight' }));
-  expect(await listed()).toMatchObject({ runs: [], total: 0, skipped: 0 });
+  await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'EqualWeight' }));
+  expect(await listRuns()).toMatchObject({ runs: [], total: 0, skipped: 0 });
 });
 
 test('a restatement that ends before the log is refused where the closes behind it would not continue it', async () => {
@@ -244,8 +244,8 @@ test('a restatement that ends before the log is refused where the closes behind 
     '/analytics/KEPT/published',
   );
   const dates = body.entries.map(({ date }) => date);
-  await service.ask('PUT', '/indices/KEPT', definition({ type: 'PriceWeight' }));
-  await ran('/analytics/KEPT/backtest', {});
+  await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'PriceWeight' }));
+  await runToEnd('/analytics/KEPT/backtest', {});
   const through = dates.at(-3)!;
   const request = { restate: true, reason: 'Other weights', through };
   expect(await service.refusal('POST', '/analytics/KEPT/publish', request)).toMatchObject({
@@ -257,7 +257,7 @@ test('a restatement that ends before the log is refused where the closes behind 
 });
 
 test('a run that begins later than what is published neither restates nor continues it', async () => {
-  const later = { ...definition({ type: 'PriceWeight' }), base_date: '2023-02-01' };
+  const later = { ...createDefinition({ type: 'PriceWeight' }), base_date: '2023-02-01' };
   const { body } = await service.ask<{ readonly entries: readonly PublicationEntry[] }>(
     'GET',
     '/analytics/KEPT/published',
@@ -266,7 +266,7 @@ test('a run that begins later than what is published neither restates nor contin
   expect(dates[0]).toBe('2023-01-03');
   for (const base_date of [later.base_date, '2023-06-01']) {
     await service.ask('PUT', '/indices/KEPT', { ...later, base_date });
-    await ran('/analytics/KEPT/backtest', {});
+    await runToEnd('/analytics/KEPT/backtest', {});
     const request = { restate: true, reason: 'Another base date' };
     expect(await service.refusal('POST', '/analytics/KEPT/publish', request), base_date).toMatchObject({
       status: 409,

@@ -13,14 +13,14 @@ const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-
 const CLOSES = { A: [10, 10, 10, 10, 20, 20, 20], B: [10, 10, 10, 10, 10, 10, 10] };
 
 /** Returns a market table; B has another close on Friday the 5th. */
-function tables(wrong: number): object {
+function createTables(wrong: number): object {
   const data = DATES.flatMap((date, t) =>
     (['A', 'B'] as const).map((name) => [name, date, name === 'B' && t === 3 ? wrong : CLOSES[name][t]!]),
   );
   return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
 }
 
-const imported = (rows: object, store_id = 'm') =>
+const importStore = (rows: object, store_id = 'm') =>
   service.ask('POST', '/data/import', { store_id, name: 'M', tables: rows, on_exists: 'replace', activate: true });
 
 const INDEX = {
@@ -43,7 +43,7 @@ interface Levels {
   readonly metrics: { readonly total_return: number };
 }
 const run = (body: object = {}): Promise<Levels> => jobOf<Levels>('/analytics/DESK/backtest', body);
-const runs = async (): Promise<{ readonly run_id: string; readonly request: { readonly as_known?: string } }[]> =>
+const createRuns = async (): Promise<{ readonly run_id: string; readonly request: { readonly as_known?: string } }[]> =>
   (await service.ask<{ readonly runs: [] }>('GET', '/analytics/DESK/runs')).body.runs;
 
 /** Times at which each version was known, written while the service is stopped, because a test cannot wait for days. */
@@ -64,14 +64,14 @@ async function dateVersions(): Promise<void> {
 
 beforeAll(async () => {
   service = await runService();
-  await imported(tables(40));
-  await imported(tables(10));
+  await importStore(createTables(40));
+  await importStore(createTables(10));
   expect((await service.ask('PUT', '/indices/DESK', INDEX)).status).toBeLessThan(300);
 });
 afterAll(() => service.close());
 
 test('decisions before the first available version are refused, with its day', async () => {
-  for (const wrong of [40, 20, 10]) await imported(tables(wrong), 'dropped');
+  for (const wrong of [40, 20, 10]) await importStore(createTables(wrong), 'dropped');
   expect((await service.ask('PATCH', '/data/stores/dropped', { versions_kept: 1 })).status).toBe(200);
   for (const [path, body] of [
     ['/analytics/DESK/backtest', { as_known: 'decision' }],
@@ -87,7 +87,7 @@ test('decisions before the first available version are refused, with its day', a
 });
 
 test('the first content of a store is known from the beginning of its history, a correction is not', async () => {
-  await imported(tables(10));
+  await importStore(createTables(10));
   const known = await run({ as_known: 'decision' });
   expect(known.metrics.total_return).toBeCloseTo(0.2, 12); // As below: both versions are from today.
   await service.ask('DELETE', '/analytics/DESK/record');
@@ -110,7 +110,7 @@ test('a rebalance decides on the price that was known, and levels are of the one
 });
 
 test('a run on known data is marked, remains current, replays to the same bytes, and is no basis of a plain one', async () => {
-  expect((await runs()).map(({ request }) => request.as_known)).toEqual(['decision', undefined]);
+  expect((await createRuns()).map(({ request }) => request.as_known)).toEqual(['decision', undefined]);
   const current = await service.ask('POST', '/analytics/DESK/backtest', { if_stale: true, as_known: 'decision' });
   expect(current.status).toBe(200);
   const replayed = await jobOf('/analytics/DESK/replay', {});
@@ -120,7 +120,7 @@ test('a run on known data is marked, remains current, replays to the same bytes,
 });
 
 test('the difference of the two is one of the request, to the last bit', async () => {
-  const [, known, plain] = await runs();
+  const [, known, plain] = await createRuns();
   const difference = await jobOf('/analytics/DESK/runs/diff', { from: plain!.run_id, to: known!.run_id });
   expect(difference).toMatchObject({
     definition: [],
@@ -136,7 +136,7 @@ test('the difference of the two is one of the request, to the last bit', async (
 });
 
 test('the pro forma file of a run with as_known has the composition of the run', async () => {
-  const [, known, plain] = await runs();
+  const [, known, plain] = await createRuns();
   const weightsOf = async (id: string): Promise<number[]> => {
     const path = `/analytics/DESK/exports/proforma?run_id=${id}&date=2024-01-05&format=json`;
     const { status, body } = await service.ask<{ readonly columns: string[]; readonly data: number[][] }>('GET', path);
@@ -214,20 +214,20 @@ interface Row {
   readonly request: { readonly as_known?: string; readonly as_known_on?: number };
   readonly published: boolean;
 }
-const rows = async (): Promise<readonly Row[]> =>
+const readRows = async (): Promise<readonly Row[]> =>
   (await service.ask<{ readonly runs: readonly Row[] }>('GET', '/analytics/DESK/runs')).body.runs;
 
 test('a run on an earlier content says which wherever it is shown, and answers a request for that content alone', async () => {
   await run({ as_known_on: 1 });
-  expect((await rows())[0]!.request.as_known_on).toBe(1);
+  expect((await readRows())[0]!.request.as_known_on).toBe(1);
   const reason = 'The run was made on version 1 of the store m, as known then; it holds other content now.';
   const { body } = await service.ask('GET', '/analytics/DESK/overview');
   expect(body).toMatchObject({ stale: { definition: false, data: true, engine: false, reasons: [reason] } });
-  const again = (body: object) => service.ask('POST', '/analytics/DESK/backtest', { if_stale: true, ...body });
-  expect((await again({ as_known_on: 1 })).status).toBe(200);
-  expect((await again({ as_known_on: 2 })).status).toBe(202);
+  const repeatStep = (body: object) => service.ask('POST', '/analytics/DESK/backtest', { if_stale: true, ...body });
+  expect((await repeatStep({ as_known_on: 1 })).status).toBe(200);
+  expect((await repeatStep({ as_known_on: 2 })).status).toBe(202);
   expect(await service.finished('backtest:DESK')).toMatchObject({ status: 'succeeded' });
-  expect((await again({})).status).toBe(202);
+  expect((await repeatStep({})).status).toBe(202);
   expect(await service.finished('backtest:DESK')).toMatchObject({ status: 'succeeded' });
 });
 
@@ -237,7 +237,7 @@ test('without a named run, the newest current run on the current content is publ
   const publish = (body: object) => service.ask('POST', '/analytics/DESK/publish', body);
   expect((await publish({})).status).toBe(200);
   const isToday = ({ request }: Row): boolean => request.as_known === undefined && request.as_known_on === undefined;
-  const list = await rows();
+  const list = await readRows();
   expect(list.filter(({ published }) => published)).toEqual([list.find(isToday)]);
   const [newest] = list;
   await service.ask('PUT', '/indices/DESK', { ...INDEX, pipeline: { weighting: { type: 'EqualWeight' } } });

@@ -109,8 +109,8 @@ test('a block that is not there, and an unknown sweep, are refused by name', asy
 });
 
 test('a sweep beyond its limits is refused with both numbers', async () => {
-  const values = (count: number) => Array.from({ length: count }, (_, i) => i);
-  const grid = { '/request/transaction_cost_bps': values(1000), '/request/initial_capital': values(101) };
+  const listValues = (count: number) => Array.from({ length: count }, (_, i) => i);
+  const grid = { '/request/transaction_cost_bps': listValues(1000), '/request/initial_capital': listValues(101) };
   const { status, detail } = await service.refusal('POST', '/analytics/sweeps', { document: INDEX, grid });
   expect(status).toBe(422);
   expect(detail).toMatchObject({

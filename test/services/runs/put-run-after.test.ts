@@ -7,7 +7,7 @@ import type { DocumentEngine } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 
-const name = (i: number) => `${String(i).padStart(32, '0')}.art`;
+const formatName = (i: number) => `${String(i).padStart(32, '0')}.art`;
 const run = (i: number): RunDocument => ({
   run_id: 'X',
   index_id: 'X',
@@ -19,7 +19,7 @@ const run = (i: number): RunDocument => ({
   store_content_hash: 'c',
   engine_version: '1',
   request: {},
-  artifacts: { columns: { name: name(i), bytes: 1, sha256: 'ab'.repeat(32) } },
+  artifacts: { columns: { name: formatName(i), bytes: 1, sha256: 'ab'.repeat(32) } },
 });
 const id = (i: number) => runIdOf(run(i));
 
@@ -38,7 +38,7 @@ afterEach(() => documents.close());
 const put = (i: number) => documents.transaction((tx) => putRun(tx, run(i), 3));
 const putAfter = (i: number, after: string | null, runsKept = 3) =>
   documents.transaction((tx) => putRunAfter(tx, run(i), { after, runsKept }));
-const stored = async () => {
+const listRunIds = async () => {
   const newest = await findRun(documents, 'X');
   return [newest && runIdOf(newest), ...(await runListOf(documents, 'X')).earlier];
 };
@@ -46,31 +46,31 @@ const stored = async () => {
 test('a run takes the place of the newest that it was made after', async () => {
   await put(1);
   expect(await putAfter(2, id(1))).toBe(true);
-  expect(await stored()).toEqual([id(2), id(1)]);
+  expect(await listRunIds()).toEqual([id(2), id(1)]);
 });
 
 test('a run stays behind one that was stored meanwhile, and counts among those that are kept', async () => {
   for (const i of [1, 2, 3]) await put(i);
   expect(await putAfter(4, id(2))).toBe(false);
-  expect(await stored()).toEqual([id(3), id(4), id(2)]);
-  expect(unreferenced).toEqual([name(1)]);
+  expect(await listRunIds()).toEqual([id(3), id(4), id(2)]);
+  expect(unreferenced).toEqual([formatName(1)]);
   expect(await putAfter(5, id(2), 1)).toBe(false);
-  expect(await stored()).toEqual([id(3)]);
-  expect(unreferenced.toSorted()).toEqual([1, 2, 4].map(name));
+  expect(await listRunIds()).toEqual([id(3)]);
+  expect(unreferenced.toSorted()).toEqual([1, 2, 4].map(formatName));
 });
 
 test('nothing is put where the newest run, or the index, was deleted meanwhile', async () => {
   await put(1);
   await documents.transaction(async (tx) => void (await tx.delete('run', 'X')));
   expect(await putAfter(2, id(1))).toBe(false);
-  expect(await stored()).toEqual([undefined]);
+  expect(await listRunIds()).toEqual([undefined]);
   await documents.transaction(async (tx) => void (await tx.delete('index', 'X')));
   expect(await putAfter(3, null)).toBe(false);
-  expect(await stored()).toEqual([undefined]);
+  expect(await listRunIds()).toEqual([undefined]);
 });
 
 test('a first run is put where there is none, and stays behind another first one', async () => {
   expect(await putAfter(1, null)).toBe(true);
   expect(await putAfter(2, null)).toBe(false);
-  expect(await stored()).toEqual([id(1), id(2)]);
+  expect(await listRunIds()).toEqual([id(1), id(2)]);
 });

@@ -12,11 +12,11 @@ import { temporaryFolder } from '../../store/temporary-folder.js';
 
 const IDS = Array.from({ length: 20 }, (_, i) => `I${i}`);
 const PAYLOAD = { rerun_id: 'r', ids: IDS, reach: null, engine_version: '1' };
-const hex = (n: number) => `${n.toString(16).padStart(32, '0')}.art`;
+const formatHex = (n: number) => `${n.toString(16).padStart(32, '0')}.art`;
 const refTo = (name: string) => ({ name, bytes: 1, sha256: 'ab'.repeat(32) });
 
 /** A job of stale indices whose runs are only documents; every run has a separate file. */
-async function world(refusalOf: (id: string) => Refusal | undefined = () => undefined) {
+async function createWorld(refusalOf: (id: string) => Refusal | undefined = () => undefined) {
   const documents = await openDocumentStore({ folder: await temporaryFolder() });
   const written = new Map<string, Uint8Array>();
   const dropped: string[] = [];
@@ -33,7 +33,7 @@ async function world(refusalOf: (id: string) => Refusal | undefined = () => unde
     store_content_hash: 'c',
     engine_version: '1',
     request: {},
-    artifacts: { columns: refTo(hex(++files.made)) },
+    artifacts: { columns: refTo(formatHex(++files.made)) },
   });
   const kind = createRerunJob({
     documents,
@@ -57,12 +57,12 @@ async function world(refusalOf: (id: string) => Refusal | undefined = () => unde
       inParts,
       compute: async (_: string, { files: all }: { files: typeof summed }) => {
         summed.push(...all);
-        return { view: refTo(hex(0xffff)), rows: { artifact: refTo(hex(0xfffe)), count: 0, blocks: [] } };
+        return { view: refTo(formatHex(0xffff)), rows: { artifact: refTo(formatHex(0xfffe)), count: 0, blocks: [] } };
       },
       outputs: () => ({}),
       drop: async (names: readonly string[]) => void dropped.push(...names),
       async write(bytes: Uint8Array) {
-        const ref = refTo(hex(++files.outputs));
+        const ref = refTo(formatHex(++files.outputs));
         written.set(ref.name, bytes);
         return ref;
       },
@@ -81,7 +81,7 @@ const onTwoNodes = (others: () => Promise<PartOutput>) => async (parts: Parts) =
 };
 
 test('a part that two nodes computed counts once, and the files of the other are dropped', async () => {
-  const { documents, kind, attempt, dropped, files, summed } = await world();
+  const { documents, kind, attempt, dropped, files, summed } = await createWorld();
   const other = attempt(() => Promise.reject(new Error('it computes some parts')));
   const theirs = async () => (await kind.runParts!(PAYLOAD, [0, 2], other)).result as PartOutput;
   const { effect } = await kind.run(PAYLOAD, attempt(onTwoNodes(theirs)));
@@ -99,7 +99,7 @@ test('a part that two nodes computed counts once, and the files of the other are
 });
 
 test('an attempt after one whose end was written has no second effect', async () => {
-  const { documents, kind, attempt } = await world();
+  const { documents, kind, attempt } = await createWorld();
   const alone = attempt(async (parts) =>
     Promise.all([0, 1, 2].map(async (part) => ({ ...((await parts.here(part, 0)) as PartOutput), parts: [part] }))),
   );
@@ -113,12 +113,12 @@ test('an attempt after one whose end was written has no second effect', async ()
 
 test('an index that cannot be run is refused by itself; a service that cannot run any ends the attempt', async () => {
   const gone = new Refusal('INDEX_NOT_FOUND', 'It is not there.');
-  const { documents, kind, attempt } = await world((id) => (id === 'I3' ? gone : undefined));
+  const { documents, kind, attempt } = await createWorld((id) => (id === 'I3' ? gone : undefined));
   const other = attempt(() => Promise.reject(new Error('it computes some parts')));
   const { result } = await kind.runParts!(PAYLOAD, [0], other);
   expect((result as PartOutput).files).toHaveLength(7);
   await documents.close();
-  const away = await world(() => new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
+  const away = await createWorld(() => new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
   await expect(
     away.kind.runParts!(
       PAYLOAD,

@@ -4,7 +4,7 @@ import type { StoredRuns } from '#contract/analytics/runs.js';
 import type { RerunRow, RerunView } from '#contract/reruns.js';
 import { liveService, type LiveService } from '../../real/live.js';
 import { IS_SOAK } from '../../soak.js';
-import { leftovers } from '../../durability/effects.js';
+import { readLeftovers } from '../../durability/effects.js';
 import { equalIndex, SESSIONS, writeWalks } from './random-walks.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
@@ -41,7 +41,7 @@ const rerun = async (body: object = {}): Promise<RerunView> =>
 const runsOf = async (id: string) => (await service.ok<StoredRuns>('GET', `/analytics/${id}/runs`)).runs;
 const levelsOf = async (id: string, run?: string): Promise<unknown> =>
   service.ok('GET', `/analytics/${id}/exports/levels?format=json${run === undefined ? '' : `&run_id=${run}`}`);
-const outcomes = ({ rows }: RerunView) => new Set(rows.map(({ outcome }) => outcome));
+const listOutcomes = ({ rows }: RerunView) => new Set(rows.map(({ outcome }) => outcome));
 
 describe('a rerun', () => {
   test('finds nothing to do while no run is stale', async () => {
@@ -76,7 +76,7 @@ describe('a rerun', () => {
     const single = await service.job<{ run_hash: string }>('/analytics/I05/backtest', { transaction_cost_bps: COSTS });
     expect(single.result.run_hash).toBe(after[0]!.run_hash);
     expect(await levelsOf('I05')).toEqual(levels);
-    expect(outcomes(await rerun())).toEqual(new Set(['current']));
+    expect(listOutcomes(await rerun())).toEqual(new Set(['current']));
   });
 
   test('after other data runs all again, and keeps the run of an index that cannot be run', async () => {
@@ -87,8 +87,8 @@ describe('a rerun', () => {
     expect(view).toMatchObject({ indices: 10, stored: 9, current: 0, refused: 1 });
     const refusal = view.rows.find(({ index_id: id }) => id === 'I02')!;
     expect(refusal).toMatchObject({ outcome: 'refused', run_id: null, error: { code: 'NO_DATA_IN_RANGE' } });
-    const ids = (runs: StoredRuns['runs']) => runs.map(({ run_id: id }) => id);
-    expect(ids(await runsOf('I02'))).toEqual(ids(before));
+    const listIds = (runs: StoredRuns['runs']) => runs.map(({ run_id: id }) => id);
+    expect(listIds(await runsOf('I02'))).toEqual(listIds(before));
     expect(view.rows.find(({ index_id: id }) => id === 'I03')).toMatchObject({ extended_from: null });
     await put('I02', NAMES);
   });
@@ -117,6 +117,6 @@ describe('a rerun', () => {
   });
 
   test.runIf(IS_SOAK)('leaves no file that nothing names, a minute later', async () => {
-    await expect.poll(() => leftovers(join(service.folder, 'home'))).toEqual([]);
+    await expect.poll(() => readLeftovers(join(service.folder, 'home'))).toEqual([]);
   });
 });

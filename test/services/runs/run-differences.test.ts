@@ -14,7 +14,7 @@ const DAYS = Array.from({ length: 120 }, (_, i) => new Date(Date.UTC(2023, 0, 3)
   .filter((day) => day.getUTCDay() % 6 !== 0)
   .map((day) => day.toISOString().slice(0, 10));
 
-function market(corrections: Readonly<Record<string, number>> = {}): object {
+function createMarket(corrections: Readonly<Record<string, number>> = {}): object {
   const random = seeded(4);
   const data = DAYS.flatMap((day) =>
     NAMES.map((name, n) => {
@@ -25,7 +25,7 @@ function market(corrections: Readonly<Record<string, number>> = {}): object {
   return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
 }
 
-const imported = (tables: object) =>
+const importStore = (tables: object) =>
   service.ask('POST', '/data/import', { store_id: 'm', name: 'M', tables, on_exists: 'replace', activate: true });
 
 const put = (type: string, more: object = {}) =>
@@ -39,7 +39,7 @@ const put = (type: string, more: object = {}) =>
     pipeline: { weighting: { type } },
   });
 
-async function result<T>(path: string, body: object): Promise<T> {
+async function runToResult<T>(path: string, body: object): Promise<T> {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
   const job = await service.finished(started.job_id);
   expect(job).toMatchObject({ status: 'succeeded', error: null });
@@ -52,14 +52,14 @@ interface Ran {
 }
 
 /** Runs a backtest. */
-async function ran(request: object = {}): Promise<Ran> {
-  await result('/analytics/WHY/backtest', request);
+async function runToEnd(request: object = {}): Promise<Ran> {
+  await runToResult('/analytics/WHY/backtest', request);
   const { body } = await service.ask<StoredRuns>('GET', '/analytics/WHY/runs?limit=1');
   return { id: body.runs[0]!.run_id, total: body.runs[0]!.metrics!.total_return };
 }
 
-const difference = (from: Pick<Ran, 'id'>, to: Pick<Ran, 'id'>): Promise<RunsDifference> =>
-  result<RunsDifference>('/analytics/WHY/runs/diff', { from: from.id, to: to.id });
+const createDifference = (from: Pick<Ran, 'id'>, to: Pick<Ran, 'id'>): Promise<RunsDifference> =>
+  runToResult<RunsDifference>('/analytics/WHY/runs/diff', { from: from.id, to: to.id });
 
 const effectsOf = ({ effects }: RunsDifference): Record<string, number> =>
   Object.fromEntries(effects!.map(({ cause, total_return: value }) => [cause, value]));
@@ -69,19 +69,19 @@ const COSTS = { transaction_cost_bps: 50 };
 
 beforeAll(async () => {
   service = await runService();
-  await imported(market());
+  await importStore(createMarket());
   await put('EqualWeight');
 });
 afterAll(() => service.close());
 
 test('each cause has what its exchange changes, as backtests with the causes exchanged say; they sum exactly', async () => {
-  const first = await ran();
+  const first = await runToEnd();
   await put('PriceWeight');
-  const defined = await ran();
-  const response = await ran(COSTS);
-  await imported(market({ [`${CORRECTED} C`]: 500, [`${DAYS[80]!} A`]: 40 }));
-  const last = await ran(COSTS);
-  const result = await difference(first, last);
+  const defined = await runToEnd();
+  const response = await runToEnd(COSTS);
+  await importStore(createMarket({ [`${CORRECTED} C`]: 500, [`${DAYS[80]!} A`]: 40 }));
+  const last = await runToEnd(COSTS);
+  const result = await createDifference(first, last);
   const effects = effectsOf(result);
   expect(effects['definition']).toBeCloseTo(defined.total - first.total, 12);
   expect(effects['request']).toBeCloseTo(response.total - defined.total, 12);
@@ -101,9 +101,9 @@ test('each cause has what its exchange changes, as backtests with the causes exc
 });
 
 test('a corrected price changes levels from its day on, and nothing before', async () => {
-  const before = await ran({ as_known_on: 1 });
-  const after = await ran();
-  const result = await difference(before, after);
+  const before = await runToEnd({ as_known_on: 1 });
+  const after = await runToEnd();
+  const result = await createDifference(before, after);
   expect(result).toMatchObject({ same_levels: false, first_difference: CORRECTED, definition: [], request: [] });
   expect(result.data.rows).toEqual({ rows_added: 0, rows_changed: result.data.first.length, rows_removed: 0 });
   expect(effectsOf(result)).toEqual({ definition: 0, request: 0, data: result.total_return, engine: 0 });
@@ -111,8 +111,8 @@ test('a corrected price changes levels from its day on, and nothing before', asy
 });
 
 test('a run and the same run again differ in nothing', async () => {
-  const [one, other] = [await ran(), await ran()];
-  expect(await difference(one, other)).toMatchObject({
+  const [one, other] = [await runToEnd(), await runToEnd()];
+  expect(await createDifference(one, other)).toMatchObject({
     same_levels: true,
     first_difference: null,
     largest: null,
@@ -130,21 +130,21 @@ describe('runs of two data stores', () => {
   };
   const serve = (store_id: string, tables: object) =>
     service.ask('POST', '/data/import', { store_id, name: store_id, tables, on_exists: 'replace', activate: true });
-  const listed = (identifiers: readonly string[], type: string) =>
+  const putList = (identifiers: readonly string[], type: string) =>
     put(type, { universe: { kind: 'list', identifiers } });
   let onM: Ran, onNPrice: Ran, onNEqual: Ran;
 
   beforeAll(async () => {
     await put('EqualWeight');
-    onM = await ran();
+    onM = await runToEnd();
     await serve('n', other());
-    onNEqual = await ran();
+    onNEqual = await runToEnd();
     await put('PriceWeight');
-    onNPrice = await ran();
+    onNPrice = await runToEnd();
   });
 
   test('are compared: the stores are named, values are not compared, all of the difference is of the data', async () => {
-    const result = await difference(onM, onNEqual); // Both are 100 on their base date, the third day.
+    const result = await createDifference(onM, onNEqual); // Both are 100 on their base date, the third day.
     const reason = 'The runs were made on two data stores.';
     const data = { cells: null, first: [], rows: null, appended: null, stores: { from: 'm', to: 'n' }, reason };
     expect(result).toMatchObject({ same_levels: false, first_difference: DAYS[3], definition: [], data });
@@ -154,10 +154,10 @@ describe('runs of two data stores', () => {
   });
 
   test('have effects where the data of the earlier run is served, else none, with the reason', async () => {
-    const served = await difference(onNPrice, onM);
+    const served = await createDifference(onNPrice, onM);
     expect(effectsOf(served)['definition']).toBeCloseTo(onNEqual.total - onNPrice.total, 12);
     expect(effectsOf(served)['data']).toBeCloseTo(onM.total - onNEqual.total, 12);
-    const unserved = await difference(onM, onNPrice);
+    const unserved = await createDifference(onM, onNPrice);
     expect(unserved).toMatchObject({ effects: null, definition: [{ path: '/pipeline/weighting/type' }] });
     expect(unserved.effects_reason).toBe(
       `A replay needs the data of the run ${onM.id}, made on the store m; n is served.`,
@@ -166,18 +166,18 @@ describe('runs of two data stores', () => {
   });
 
   test('have none where the definition of one names what the data of the other lacks', async () => {
-    await imported(market());
-    await listed(['A', 'B'], 'EqualWeight');
-    const ofNames = await ran();
+    await importStore(createMarket());
+    await putList(['A', 'B'], 'EqualWeight');
+    const ofNames = await runToEnd();
     await serve('n', other());
-    const result = await difference(onNEqual, ofNames);
+    const result = await createDifference(onNEqual, ofNames);
     expect(result.effects).toBeNull();
     expect(result.effects_reason).toMatch(/^A replay was refused: /);
     expect(result.data.stores).toEqual({ from: 'n', to: 'm' });
   });
 
   test('of one store are compared on it, although another is served', async () => {
-    expect(await difference(onM, onM)).toMatchObject({
+    expect(await createDifference(onM, onM)).toMatchObject({
       same_levels: true,
       data: { stores: { from: 'm', to: 'm' }, cells: 0 },
     });
@@ -204,13 +204,13 @@ test('differences on the common grid sum exactly in any order, and lose at most 
 });
 
 test('levels differ from the first date that only one run has', () => {
-  const levels = (days: number[], level: number[]) => ({
+  const createLevels = (days: number[], level: number[]) => ({
     days: Int32Array.from(days),
     level: Float64Array.from(level),
   });
-  const whole = levels([0, 1, 2], [100, 101, 102]);
+  const whole = createLevels([0, 1, 2], [100, 101, 102]);
   expect(findLevelsDifference(whole, whole)).toEqual({ firstDifference: null, largest: null });
-  expect(findLevelsDifference(whole, levels([0, 2], [100, 104]))).toEqual({
+  expect(findLevelsDifference(whole, createLevels([0, 2], [100, 104]))).toEqual({
     firstDifference: '1970-01-02',
     largest: { date: '1970-01-03', from: 102, to: 104 },
   });

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 /** Serves a store in which every security has a number of shares. */
-async function served(shares: number): Promise<void> {
+async function serveShares(shares: number): Promise<void> {
   const data = DAYS.flatMap((day, t) => ['A', 'B'].map((name) => [name, day, 100 + t, shares]));
   const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING'], data };
   const body = { store_id: 's', name: 'S', tables: { market }, on_exists: 'replace', activate: true };
@@ -30,7 +30,7 @@ async function sharesOf(runId: string): Promise<(number | null)[]> {
 }
 
 test('weights of a run show the share counts of its data, and none as soon as other data are served', async () => {
-  await served(1000);
+  await serveShares(1000);
   await service.ask('PUT', '/indices/EQ', {
     id: 'EQ',
     name: 'Equal',
@@ -40,13 +40,13 @@ test('weights of a run show the share counts of its data, and none as soon as ot
   });
   const before = await run();
   expect(await sharesOf(before)).toEqual([1000, 1000]);
-  await served(3000);
+  await serveShares(3000);
   expect(await sharesOf(before)).toEqual([null, null]);
   const after = await run();
   expect([await sharesOf(after), await sharesOf(before)]).toEqual([
     [3000, 3000],
     [null, null],
   ]);
-  await served(1000);
+  await serveShares(1000);
   expect(await sharesOf(before)).toEqual([1000, 1000]);
 });

@@ -83,7 +83,7 @@ interface World {
 }
 
 /** A stored run of the index as an earlier version stored it: without its store. */
-function world({
+function createWorld({
   run: rest = {},
   plan = PLAN,
   stores = [],
@@ -109,7 +109,7 @@ function world({
     }),
   } as unknown as DocumentStore;
   const text = toCanonicalJson(plan ?? {});
-  const ref = (name: string): ArtifactRef => ({
+  const createRef = (name: string): ArtifactRef => ({
     name,
     bytes: text.length,
     sha256: createHash('sha256').update(text).digest('hex'),
@@ -126,10 +126,10 @@ function world({
     engine_version: '0.1.0',
     request: REQUEST,
     artifacts: {
-      result: ref('result'),
-      overview: ref('overview'),
-      columns: ref('columns'),
-      ...(plan === null ? {} : { plan: ref('plan') }),
+      result: createRef('result'),
+      overview: createRef('overview'),
+      columns: createRef('columns'),
+      ...(plan === null ? {} : { plan: createRef('plan') }),
     },
     ...rest,
   };
@@ -158,7 +158,7 @@ function world({
 }
 
 const staleOf = async (given: World) => {
-  const { run, states } = world(given);
+  const { run, states } = createWorld(given);
   return states.staleOf(run);
 };
 
@@ -168,7 +168,7 @@ describe('a stored run', () => {
   });
 
   test('is compared with the documents once, until one of them changes', async () => {
-    const { run, states, reads, change } = world({});
+    const { run, states, reads, change } = createWorld({});
     await states.staleOf(run);
     const once = reads();
     for (let i = 0; i < 5; i++) expect(await states.staleOf(run)).toBeNull();
@@ -186,7 +186,7 @@ describe('a stored run', () => {
   });
 
   test('is not compared again when other documents change', async () => {
-    const { run, states, reads, changeAnother } = world({});
+    const { run, states, reads, changeAnother } = createWorld({});
     await states.staleOf(run);
     const once = reads();
     changeAnother();
@@ -205,7 +205,7 @@ describe('a stored run', () => {
   });
 
   test('is stale by every cause at once', async () => {
-    const { run, states, change } = world({
+    const { run, states, change } = createWorld({
       run: { store_id: 'desk', engine_version: '0.0.9' },
       served: { datasetId: 'desk', contentHash: 'later' },
     });
@@ -245,9 +245,9 @@ describe('a stored run', () => {
   });
 
   test('is compared with the last content of the active store while none is served', async () => {
-    const stores = (hash: string) => [storeDocument('desk', hash, true), storeDocument('other', 'o')];
-    expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: stores('h') })).toBeNull();
-    expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: stores('later') })).toMatchObject({
+    const createStores = (hash: string) => [storeDocument('desk', hash, true), storeDocument('other', 'o')];
+    expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: createStores('h') })).toBeNull();
+    expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: createStores('later') })).toMatchObject({
       data: true,
     });
     expect(await staleOf({ served: null, run: { store_id: 'desk' } })).toBeNull();
@@ -258,17 +258,17 @@ describe('the store of a run', () => {
   const idOf = (market: ServedMarket | undefined) => market?.identity.datasetId;
 
   test('is the one that was remembered, whatever store is served', async () => {
-    const { run, states } = world({ run: { store_id: 'other' }, others: ['other'] });
+    const { run, states } = createWorld({ run: { store_id: 'other' }, others: ['other'] });
     expect(idOf(await states.requireMarket(run))).toBe('other');
     expect(idOf(await states.servedMarket(run))).toBe('other');
     expect(await states.storeOf(run)).toBe('other');
-    const own = world({ run: { store_id: 'desk' } });
+    const own = createWorld({ run: { store_id: 'desk' } });
     expect(idOf(await own.states.requireMarket(own.run))).toBe('desk');
     expect(await own.states.storeOf(own.run)).toBeUndefined();
   });
 
   test('is refused with its reason if it cannot be read', async () => {
-    const { run, states } = world({ run: { store_id: 'other' } });
+    const { run, states } = createWorld({ run: { store_id: 'other' } });
     const refusal = {
       code: 'STORE_MISMATCH',
       message: 'The run of X was made on the store other, which cannot be read: It is gone.',
@@ -282,7 +282,7 @@ describe('the store of a run', () => {
   test('is the one that holds its content where none was remembered, and the served one where none does', async () => {
     const served = { datasetId: 'desk', contentHash: 'later' };
     const marketIn = async (given: World) => {
-      const { run, states } = world({ others: ['archive'], ...given });
+      const { run, states } = createWorld({ others: ['archive'], ...given });
       return idOf(await states.findMarket(run));
     };
     expect(await marketIn({ served, stores: [storeDocument('archive', 'h')] })).toBe('archive');
@@ -297,10 +297,10 @@ describe('a run of an index that belongs to a store', () => {
 
   test('is current whatever store is active, and stale after a change of its content', async () => {
     const made = { run: { store_id: 'other', store_content_hash: 'o' }, stores };
-    const { run, states, change } = world(made);
+    const { run, states, change } = createWorld(made);
     change(onOther);
     expect(await states.staleOf(run)).toBeNull();
-    const later = world({ ...made, run: { store_id: 'other', store_content_hash: 'before' } });
+    const later = createWorld({ ...made, run: { store_id: 'other', store_content_hash: 'before' } });
     later.change(onOther);
     expect(await later.states.staleOf(later.run)).toMatchObject({
       definition: false,
@@ -311,14 +311,14 @@ describe('a run of an index that belongs to a store', () => {
   });
 
   test('is stale if it was made on another store, or its store is gone', async () => {
-    const moved = world({ run: { store_id: 'desk' }, stores });
+    const moved = createWorld({ run: { store_id: 'desk' }, stores });
     moved.change(onOther);
     expect(await moved.states.staleOf(moved.run)).toMatchObject({
       data: true,
       reasons: ['The run was made on the store desk; the index belongs to other.'],
       store_id: 'desk',
     });
-    const gone = world({ run: { store_id: 'other' } });
+    const gone = createWorld({ run: { store_id: 'other' } });
     gone.change(onOther);
     expect(await gone.states.staleOf(gone.run)).toMatchObject({
       data: true,

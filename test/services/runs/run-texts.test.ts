@@ -5,7 +5,7 @@ import type { TaskInput } from '#jobs/tasks.js';
 import { createRunTexts, recordEtag } from '#services/runs/run-texts.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 
-const artifact = (name: string) => ({ name, bytes: 1, sha256: `sha of ${name}` });
+const createArtifact = (name: string) => ({ name, bytes: 1, sha256: `sha of ${name}` });
 const RUN: RunDocument = {
   run_id: 'CORE',
   index_id: 'CORE',
@@ -17,9 +17,9 @@ const RUN: RunDocument = {
   store_content_hash: 's',
   engine_version: '0',
   request: {},
-  artifacts: { columns: artifact('columns'), plan: artifact('plan') },
+  artifacts: { columns: createArtifact('columns'), plan: createArtifact('plan') },
 };
-const OLD: RunDocument = { ...RUN, artifacts: { ...RUN.artifacts, record: artifact('record') } };
+const OLD: RunDocument = { ...RUN, artifacts: { ...RUN.artifacts, record: createArtifact('record') } };
 const laterRun = (i: number): RunDocument => ({ ...RUN, run_at: `later ${i}` });
 const INPUT = {
   text: 'record',
@@ -37,7 +37,7 @@ const INPUT = {
 };
 
 /** Records as files in a map, and the requests to the workers. */
-function records({ fails = 0, isFull = false } = {}) {
+function createRecords({ fails = 0, isFull = false } = {}) {
   const requests: (TaskInput<'write-run-text'> | TaskInput<'run-text'>)[] = [];
   const files = new Map<string, string>([['record', 'stored']]);
   const artifacts = {
@@ -73,19 +73,19 @@ function records({ fails = 0, isFull = false } = {}) {
 }
 
 test('a record is written by a worker from the columns and the stamp of its run, once while it is kept', async () => {
-  const { read, asked } = records();
+  const { read, asked } = createRecords();
   expect(await Promise.all([read(RUN), read(RUN)])).toEqual(['record 1', 'record 1']);
   expect(asked).toEqual([{ ...INPUT, path: '/home/file 1' }]);
   expect([await read(laterRun(1)), await read(RUN)]).toEqual(['record 2', 'record 1']);
 });
 
 test('a length is that of the file and an etag that of the run', async () => {
-  const { open } = records();
+  const { open } = createRecords();
   expect(await open(RUN)).toMatchObject({ length: 'record 1'.length, etag: recordEtag(RUN) });
 });
 
 test('the record read longest ago makes room for others, and whoever opened it before reads it to its end', async () => {
-  const { read, open, files } = records();
+  const { read, open, files } = createRecords();
   const opened = await open(RUN);
   for (let i = 0; i < 31; i++) await read(laterRun(i));
   await read(RUN);
@@ -98,25 +98,25 @@ test('the record read longest ago makes room for others, and whoever opened it b
 });
 
 test('a file that somebody removed is written again', async () => {
-  const { read, files } = records();
+  const { read, files } = createRecords();
   await read(RUN);
   files.delete('file 1');
   expect(await read(RUN)).toBe('record 2');
 });
 
 test('a writing that failed is tried again', async () => {
-  const { read } = records({ fails: 1 });
+  const { read } = createRecords({ fails: 1 });
   await expect(read(RUN)).rejects.toThrow('damaged');
   expect(await read(RUN)).toBe('record 2');
 });
 
 test('on a full disk a record is read without being written', async () => {
-  const { read, asked, files } = records({ isFull: true });
+  const { read, asked, files } = createRecords({ isFull: true });
   expect([await read(RUN), asked, [...files.keys()]]).toEqual(['record 1', [INPUT], ['record']]);
 });
 
 test('a record that was stored as JSON is upgraded by a worker, under a different etag', async () => {
-  const { read, asked } = records();
+  const { read, asked } = createRecords();
   expect(await read(OLD)).toBe('record 1');
   expect(asked).toEqual([
     { text: 'record', stored: { path: '/home/record', sha256: 'sha of record' }, path: '/home/file 1' },
@@ -128,14 +128,14 @@ test('the etag is another one for another file and another stamp', () => {
   const others = [
     { ...RUN, run_at: 'later' },
     { ...RUN, engine_version: '1' },
-    { ...RUN, artifacts: { ...RUN.artifacts, columns: artifact('other') } },
+    { ...RUN, artifacts: { ...RUN.artifacts, columns: createArtifact('other') } },
   ];
   expect(new Set([RUN, ...others].map(recordEtag)).size).toBe(4);
   expect(recordEtag({ ...RUN })).toBe(recordEtag(RUN));
 });
 
 test('a result is rendered from the columns and the plan of its run, next to its record', async () => {
-  const { read, result, asked } = records();
+  const { read, result, asked } = createRecords();
   expect(await Promise.all([result(RUN), result(RUN)])).toEqual(['result 1', 'result 1']);
   expect(asked).toEqual([
     { ...INPUT, text: 'result', plan: { path: '/home/plan', sha256: 'sha of plan' }, path: '/home/file 1' },
@@ -145,8 +145,8 @@ test('a result is rendered from the columns and the plan of its run, next to its
 });
 
 test('a result that an earlier version stored is written from its file and its snapshots', async () => {
-  const { result, stored, asked } = records();
-  const old = { ...artifact('result'), inset: { ...artifact('snapshots'), at: 7 } };
+  const { result, stored, asked } = createRecords();
+  const old = { ...createArtifact('result'), inset: { ...createArtifact('snapshots'), at: 7 } };
   expect(await result({ ...RUN, artifacts: { ...RUN.artifacts, result: old } })).toBe('result 1');
   expect(asked).toEqual([
     {

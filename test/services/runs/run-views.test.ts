@@ -226,8 +226,8 @@ test('rows of the optimiser are watched with datapoints of their session; others
 test('a pack on the session of a rebalance has its weights; before, those announced or what the rules decide', async () => {
   const { rebalances } = await client.call('listRebalances', { params });
   const { date, decision_date } = rebalances.at(-1)!;
-  const body = (as_of: string) => ({ as_of, aum: 1e12, cost: { spread_bps: 0, impact_bps: 0 } });
-  const pack = await client.call('packRebalance', { params, body: body(date) });
+  const createBody = (as_of: string) => ({ as_of, aum: 1e12, cost: { spread_bps: 0, impact_bps: 0 } });
+  const pack = await client.call('packRebalance', { params, body: createBody(date) });
   expect(pack).toMatchObject({ as_of: date, effective: date, decision: decision_date, basis: 'announced' });
   const { weights } = await client.call('getWeights', { params, query: { as_of: date } });
   const [account] = pack.accounts;
@@ -236,7 +236,7 @@ test('a pack on the session of a rebalance has its weights; before, those announ
   );
   for (const { identifier, weight_after } of account!.trades)
     expect(weight_after).toBeCloseTo(weights.find((held) => held.identifier === identifier)!.weight, 8);
-  const announced = await client.call('packRebalance', { params, body: body(decision_date!) });
+  const announced = await client.call('packRebalance', { params, body: createBody(decision_date!) });
   expect(announced).toMatchObject({ effective: date, decision: decision_date, basis: 'announced' });
   const sharesOf = ({ accounts }: typeof pack) => accounts[0]!.trades.map((t) => t.weight_target / t.price);
   const ratios = sharesOf(pack).map((shares, i) => shares / sharesOf(announced)[i]!);
@@ -255,16 +255,16 @@ test('a pack on the session of a rebalance has its weights; before, those announ
   expect(orders.map((one) => [one.identifier, one.shares_announced, one.price_announced])).toEqual(ordered(announced));
   expect(orders.map((one) => [one.identifier, one.shares, one.price])).toEqual(ordered(pack));
   for (const { change, shares, shares_announced } of orders) expect(change).toBe(shares - shares_announced);
-  const early = await client.call('packRebalance', { params, body: body('2023-10-31') });
+  const early = await client.call('packRebalance', { params, body: createBody('2023-10-31') });
   expect(early).toMatchObject({ effective: date, decision: early.as_of, basis: 'indicative' });
-  const unknown = { ...body(date), accounts: [{ name: 'F', holdings: [{ identifier: 'NOBODY', shares: 1 }] }] };
+  const unknown = { ...createBody(date), accounts: [{ name: 'F', holdings: [{ identifier: 'NOBODY', shares: 1 }] }] };
   await expect(client.call('packRebalance', { params, body: unknown })).rejects.toMatchObject({
     detail: {
       findings: [expect.objectContaining({ code: 'UNKNOWN_IDENTIFIER', path: 'accounts[0].holdings[0].identifier' })],
     },
   });
   await expect(client.call('packRebalance', { params, body: {} })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  await expect(client.call('packRebalance', { params, body: body('2001-01-02') })).rejects.toMatchObject({
+  await expect(client.call('packRebalance', { params, body: createBody('2001-01-02') })).rejects.toMatchObject({
     code: 'NO_DATA_AT_DATE',
   });
 });
@@ -316,8 +316,8 @@ test('a comparison has figures and correlations of its window, those of the perf
     const middle = own.reduce((sum, value) => sum + value, 0) / own.length;
     return own.map((value) => value - middle);
   });
-  const product = (x: number[], y: number[]) => x.reduce((sum, value, t) => sum + value * y[t]!, 0);
-  const expected = product(a!, b!) / Math.sqrt(product(a!, a!) * product(b!, b!));
+  const computeProduct = (x: number[], y: number[]) => x.reduce((sum, value, t) => sum + value * y[t]!, 0);
+  const expected = computeProduct(a!, b!) / Math.sqrt(computeProduct(a!, a!) * computeProduct(b!, b!));
   expect(view.correlations).toEqual([
     [1, expect.closeTo(expected, 10)],
     [expect.closeTo(expected, 10), 1],

@@ -8,7 +8,7 @@ import { runService, type RunningService } from '../running-service.js';
 /** A sequence of runs on one market, whose prices have separate files; each test depends on the previous one. */
 let service: RunningService;
 
-async function ran(path: string, body: unknown): Promise<void> {
+async function runToEnd(path: string, body: unknown): Promise<void> {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
   expect(await service.finished(started.job_id)).toMatchObject({ status: 'succeeded' });
 }
@@ -22,21 +22,21 @@ const index = (id: string, weighting: object) => ({
   pipeline: { weighting },
 });
 
-const folder = (): string => join(service.root, 'home', 'artifacts');
+const formatFolder = (): string => join(service.root, 'home', 'artifacts');
 
 /** Returns the files with prices of runs by their shared inode, each with the columns of a run. */
 async function priceFiles() {
-  const names = await readdir(folder());
-  const isColumns = (name: string): boolean => readFileSync(join(folder(), name), 'latin1').startsWith('DVSRUN');
+  const names = await readdir(formatFolder());
+  const isColumns = (name: string): boolean => readFileSync(join(formatFolder(), name), 'latin1').startsWith('DVSRUN');
   const prices = names.filter((name) => names.includes(findPricesFile(name)) && !isColumns(name));
   return filesOf(prices);
 }
 
 function filesOf(names: readonly string[]) {
-  return Promise.all(names.map(async (name) => ({ name, ...(await stat(join(folder(), name))) })));
+  return Promise.all(names.map(async (name) => ({ name, ...(await stat(join(formatFolder(), name))) })));
 }
 
-async function views(id: string): Promise<readonly unknown[]> {
+async function readViews(id: string): Promise<readonly unknown[]> {
   const { body: held } = await service.ask<{ readonly weights: readonly { readonly identifier: string }[] }>(
     'GET',
     `/analytics/${id}/weights`,
@@ -52,7 +52,7 @@ async function views(id: string): Promise<readonly unknown[]> {
   );
 }
 
-async function replayed(id: string) {
+async function rerunIndex(id: string) {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', `/analytics/${id}/replay`);
   return service.finished(started.job_id);
 }
@@ -61,10 +61,10 @@ const SAME = { result: { equal: true, inputs_equal: true } };
 
 beforeAll(async () => {
   service = await runService(['--runs-kept', '2']);
-  await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 140, start: '2019-01-02', end: '2022-12-30' });
+  await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 140, start: '2019-01-02', end: '2022-12-30' });
   await service.ask('PUT', '/indices/FIRST', index('FIRST', { type: 'EqualWeight' }));
   await service.ask('PUT', '/indices/SECOND', index('SECOND', { type: 'MarketCapWeight' }));
-  await ran('/analytics/FIRST/backtest', {});
+  await runToEnd('/analytics/FIRST/backtest', {});
 });
 afterAll(() => service.close());
 
@@ -72,44 +72,44 @@ test('the prices of a run are one file, which runs of other weights and costs sh
   const [first, ...others] = await priceFiles();
   expect([first?.nlink, others]).toEqual([1, []]);
   expect(first!.size).toBeGreaterThan(APART_BYTES_MIN);
-  await ran('/analytics/SECOND/backtest', {});
-  await ran('/analytics/FIRST/backtest', { transaction_cost_bps: 20 });
+  await runToEnd('/analytics/SECOND/backtest', {});
+  await runToEnd('/analytics/FIRST/backtest', { transaction_cost_bps: 20 });
   expect((await priceFiles()).map(({ ino, nlink }) => [ino, nlink])).toEqual(
     Array.from({ length: 3 }, () => [first!.ino, 3]),
   );
-  expect(await replayed('FIRST')).toMatchObject(SAME);
-  expect(await replayed('SECOND')).toMatchObject(SAME);
+  expect(await rerunIndex('FIRST')).toMatchObject(SAME);
+  expect(await rerunIndex('SECOND')).toMatchObject(SAME);
 });
 
 test('a run keeps its prices when the one goes that wrote them', async () => {
-  const before = await views('SECOND');
+  const before = await readViews('SECOND');
   expect((await service.ask('DELETE', '/indices/FIRST')).status).toBe(200);
   await service.restart(); // Unreferenced files are removed at a start.
   await service.resumed();
   expect(await priceFiles()).toHaveLength(1);
-  expect(await views('SECOND')).toEqual(before);
+  expect(await readViews('SECOND')).toEqual(before);
 });
 
 test('prices that have gone meanwhile are written with the run', async () => {
-  const before = await views('SECOND');
-  for (const { name } of await priceFiles()) await rm(join(folder(), name));
-  await ran('/analytics/SECOND/backtest', {});
+  const before = await readViews('SECOND');
+  for (const { name } of await priceFiles()) await rm(join(formatFolder(), name));
+  await runToEnd('/analytics/SECOND/backtest', {});
   expect(await priceFiles()).toHaveLength(1);
-  expect(await views('SECOND')).toEqual(before);
-  expect(await replayed('SECOND')).toMatchObject(SAME);
+  expect(await readViews('SECOND')).toEqual(before);
+  expect(await rerunIndex('SECOND')).toMatchObject(SAME);
 });
 
 test('a run that comes out as the stored one shares all files with it', async () => {
   const [shown, before] = [
-    await views('SECOND'),
-    new Set((await filesOf(await readdir(folder()))).map(({ ino }) => ino)),
+    await readViews('SECOND'),
+    new Set((await filesOf(await readdir(formatFolder()))).map(({ ino }) => ino)),
   ];
-  await ran('/analytics/SECOND/backtest', {});
-  const added = (await filesOf(await readdir(folder()))).filter(({ ino }) => !before.has(ino));
+  await runToEnd('/analytics/SECOND/backtest', {});
+  const added = (await filesOf(await readdir(formatFolder()))).filter(({ ino }) => !before.has(ino));
   // Only the result, which was written when the client read it.
-  expect(added.map(({ name }) => readFileSync(join(folder(), name), 'latin1').slice(0, 16))).toEqual([
+  expect(added.map(({ name }) => readFileSync(join(formatFolder(), name), 'latin1').slice(0, 16))).toEqual([
     '{"annual_returns',
   ]);
-  expect(await views('SECOND')).toEqual(shown);
-  expect(await replayed('SECOND')).toMatchObject(SAME);
+  expect(await readViews('SECOND')).toEqual(shown);
+  expect(await rerunIndex('SECOND')).toMatchObject(SAME);
 });

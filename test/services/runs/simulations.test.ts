@@ -112,12 +112,12 @@ describe('rolling risk', () => {
     const levelOn = new Map(run.level.index.map((date, t) => [date, run.level.data[t]!]));
     const { index: dates, data: other } = run.benchmark_level;
     const own = dates.map((date) => levelOn.get(date)!);
-    const last = (values: readonly number[]) =>
+    const listLastReturns = (values: readonly number[]) =>
       values
         .slice(-21)
         .map((value, t, all) => value / all[t - 1]! - 1)
         .slice(1);
-    const [x, y] = [last(own), last(other)];
+    const [x, y] = [listLastReturns(own), listLastReturns(other)];
     const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
     const covariance = (a: readonly number[], b: readonly number[]) =>
       a.reduce((sum, value, t) => sum + (value - mean(a)) * (b[t]! - mean(b)), 0) / (a.length - 1);
@@ -217,9 +217,9 @@ describe('a simulation', () => {
     openWasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
     const summary = summariseSimulation(asked, { model, horizon, seed, bins, paths, ...plan }, tallies);
     // Levels in index points: their growth differs in the last bit.
-    const error = (given: readonly number[], exact: readonly number[]) =>
+    const computeError = (given: readonly number[], exact: readonly number[]) =>
       Math.max(...given.map((value, i) => Math.abs(value - exact[i]!)));
-    expect(error(view.levels.data.flat().map(Number), summary.levels.flat())).toBeLessThan(1e-10);
+    expect(computeError(view.levels.data.flat().map(Number), summary.levels.flat())).toBeLessThan(1e-10);
     const figures = ({ mean, deviation, minimum, maximum, percentiles }: Distribution): number[] => [
       mean,
       deviation,
@@ -227,8 +227,8 @@ describe('a simulation', () => {
       maximum,
       ...Object.values(percentiles),
     ];
-    expect(error(figures(view.total_return), figures(summary.totalReturn))).toBeLessThan(1e-12);
-    expect(error(figures(view.max_drawdown), figures(summary.maxDrawdown))).toBeLessThan(1e-12);
+    expect(computeError(figures(view.total_return), figures(summary.totalReturn))).toBeLessThan(1e-12);
+    expect(computeError(figures(view.max_drawdown), figures(summary.maxDrawdown))).toBeLessThan(1e-12);
     expect(view.time_under_water).toEqual(summary.timeUnderWater);
   });
 

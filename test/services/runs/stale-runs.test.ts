@@ -201,7 +201,7 @@ describe('a run is stale', () => {
 });
 
 describe('a backtest that is to run only when it has to', () => {
-  const ended = async (id: string): Promise<void> => {
+  const waitForJob = async (id: string): Promise<void> => {
     for (let status = 'pending'; status === 'pending' || status === 'running';)
       ({ status } = await service.ok<{ status: string }>('GET', `/jobs/backtest:${id}?wait=30`));
   };
@@ -223,17 +223,17 @@ describe('a backtest that is to run only when it has to', () => {
     expect((await whenStale('BASE')).status).toBe(200); // With the terms of the stored run.
     const free = { transaction_cost_bps: 0 };
     expect(await whenStale('BASE', free)).toMatchObject({ status: 202, body: { job_id: 'backtest:BASE' } });
-    await ended('BASE');
+    await waitForJob('BASE');
     expect((await whenStale('BASE', {})).status).toBe(200);
     await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { base_value: 50 }));
     expect((await whenStale('BASE', {})).status).toBe(202);
-    await ended('BASE');
+    await waitForJob('BASE');
     expect((await whenStale('BASE', {})).status).toBe(200);
     await service.ok('PUT', '/indices/BASE', equalIndex('BASE'));
     await backtest('BASE');
     await service.ok('DELETE', '/analytics/RIVAL/record');
     expect((await whenStale('RIVAL')).status).toBe(202);
-    await ended('RIVAL');
+    await waitForJob('RIVAL');
   });
 
   test('is refused as any other', async () => {

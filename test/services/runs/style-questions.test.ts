@@ -29,7 +29,7 @@ test('the other datapoints follow for the latest run of a service by itself, the
   await alone.tick();
   const [before, after] = [several, alone].map(({ inputs }) => inputs.map(({ input }) => input));
   expect(after!.slice(0, before!.length)).toEqual(before);
-  const whole = (fields: string) => [
+  const createQuestions = (fields: string) => [
     { fields, start: '2010-01-04', end: '2010-10-27' },
     { fields, start: undefined, end: undefined },
   ];
@@ -43,11 +43,11 @@ test('the other datapoints follow for the latest run of a service by itself, the
     'VOLATILITY',
     'BETA',
   ];
-  expect(askedOf(alone.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(whole));
+  expect(askedOf(alone.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(createQuestions));
   expect(askedOf(alone.inputs, 'CAP1')).toHaveLength(2);
   alone.asked('CAP1');
   await alone.tick();
-  expect(askedOf(alone.inputs, 'CAP1').slice(2)).toEqual(OTHERS.flatMap(whole));
+  expect(askedOf(alone.inputs, 'CAP1').slice(2)).toEqual(OTHERS.flatMap(createQuestions));
   alone.asked('CAP1');
   expect(await alone.tick()).toEqual([]);
   several.asked('CAP1');
@@ -58,7 +58,7 @@ test('the other datapoints follow for the latest run of a service by itself, the
 });
 
 test('ranges of dates hold each date of a run once, begin at blocks of windows, and are of few datapoints where they are long', () => {
-  const market = (names: number, dates: number, columns: number): MarketData => ({
+  const createMarket = (names: number, dates: number, columns: number): MarketData => ({
     ...marketOf('a', { dates, firstDay: parseValidDay('2009-07-01') }).market,
     identifiers: Array.from({ length: names }, (_, i) => `N${i}`),
     fields: new Map(Array.from({ length: columns }, (_, k) => [`COLUMN${k}`, new Float64Array(0)])),
@@ -70,8 +70,8 @@ test('ranges of dates hold each date of a run once, begin at blocks of windows, 
       byField.set(question.field, [...(byField.get(question.field) ?? []), question]);
     return byField;
   };
-  const data = market(500, 2600, 3);
-  const positions = (text: string | null) => data.dates.indexOf(parseValidDay(text!));
+  const data = createMarket(500, 2600, 3);
+  const computePositions = (text: string | null) => data.dates.indexOf(parseValidDay(text!));
   const request = of(data);
   expect([...request.keys()]).toEqual([
     'DIVIDEND_YIELD',
@@ -86,15 +86,17 @@ test('ranges of dates hold each date of a run once, begin at blocks of windows, 
   ]);
   for (const questions of request.values()) {
     expect(questions.at(-1)).toMatchObject({ start: null, end: null });
-    const ranges = questions.slice(0, -1).map(({ start, end }) => [positions(start), positions(end)] as const);
+    const ranges = questions
+      .slice(0, -1)
+      .map(({ start, end }) => [computePositions(start), computePositions(end)] as const);
     const dates = ranges.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, k) => from + k));
-    const first = positions('2010-01-04');
+    const first = computePositions('2010-01-04');
     expect(dates).toEqual(Array.from({ length: 2600 - first }, (_, k) => first + k));
     for (const [from] of ranges.slice(1)) expect(from % 252).toBe(0);
   }
   expect(request.get('BETA')!.length).toBeGreaterThan(2 * request.get('RETURN')!.length);
-  expect(of(market(5000, 2600, 0)).has('BETA')).toBe(false);
+  expect(of(createMarket(5000, 2600, 0)).has('BETA')).toBe(false);
   // 12 MiB at 180 bytes a date.
-  const most = Math.floor((12 * 2 ** 20) / (180 * (2600 - positions('2010-01-04'))));
-  expect(of(market(10, 2600, 99)).size).toBe(most);
+  const most = Math.floor((12 * 2 ** 20) / (180 * (2600 - computePositions('2010-01-04'))));
+  expect(of(createMarket(10, 2600, 99)).size).toBe(most);
 });

@@ -40,7 +40,7 @@ const RISKS = [
   'rolling',
 ];
 
-describe('a run none of whose names has a price any more', () => {
+describe('a run none of whose securities has a price any more', () => {
   test('has its risk while they do', async () => {
     for (const view of RISKS)
       expect([view, (await service.ask('GET', `/analytics/LEFT/${view}`)).status]).toEqual([view, 200]);

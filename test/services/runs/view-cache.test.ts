@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createViewCache } from '#services/runs/view-cache.js';
 
 /** Creates a cache and views of a number of bytes, numbered in the order of their creation. */
-function views(limitBytes: number) {
+function createViews(limitBytes: number) {
   const cache = createViewCache(limitBytes);
   let count = 0;
   const ask = async (question: unknown, size = 10): Promise<number> => {
@@ -16,7 +16,7 @@ function views(limitBytes: number) {
 }
 
 test('the same question is answered once, however its members are ordered', async () => {
-  const { ask } = views(1000);
+  const { ask } = createViews(1000);
   expect([
     await ask({ view: 'weights', asOf: null }),
     await ask({ asOf: null, view: 'weights' }),
@@ -25,7 +25,7 @@ test('the same question is answered once, however its members are ordered', asyn
 });
 
 test('the view read longest ago is given up when there is no room', async () => {
-  const { ask } = views(100);
+  const { ask } = createViews(100);
   for (const question of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) await ask(question);
   expect(await ask(1)).toBe(1);
   expect(await ask(11)).toBe(11);
@@ -33,14 +33,14 @@ test('the view read longest ago is given up when there is no room', async () => 
 });
 
 test('a view larger than an eighth of the room is made every time', async () => {
-  const { ask } = views(100);
+  const { ask } = createViews(100);
   expect([await ask('large', 13), await ask('large', 13), await ask('small', 12), await ask('small', 12)]).toEqual([
     1, 2, 3, 3,
   ]);
 });
 
 test('a failure is not remembered', async () => {
-  const { cache, ask } = views(100);
+  const { cache, ask } = createViews(100);
   await expect(cache.get('q', () => Promise.reject(new Error('cancelled')))).rejects.toThrow('cancelled');
   expect(await ask('q')).toBe(1);
 });

@@ -32,7 +32,7 @@ export const index = (id: string, calendar = 'XNYS') =>
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
 
-const artifact = (name: string) => ({ name, bytes: 1, sha256: 'sha' });
+const createArtifact = (name: string) => ({ name, bytes: 1, sha256: 'sha' });
 export function run(id: string, { run_at = '2024-01-01', benchmark = null as string | null, store_id = 'other' } = {}) {
   return {
     store_id,
@@ -46,7 +46,11 @@ export function run(id: string, { run_at = '2024-01-01', benchmark = null as str
     store_content_hash: 's',
     engine_version: '0',
     request: { benchmark: benchmark && { kind: 'index', id: benchmark } },
-    artifacts: { result: artifact('result'), overview: artifact('overview'), columns: artifact(`columns of ${id}`) },
+    artifacts: {
+      result: createArtifact('result'),
+      overview: createArtifact('overview'),
+      columns: createArtifact(`columns of ${id}`),
+    },
   };
 }
 

@@ -25,7 +25,7 @@ const SUBJECTS = {
 } as const satisfies Record<JobKindName, 'index' | 'dataset' | null>;
 
 /** Creates a job of each kind about X, and one about Y, none of which has ended. */
-function world() {
+function createWorld() {
   const requests = new Map<string, { readonly index_id: string; readonly store_id: string }>();
   for (const kind of JOB_KINDS)
     for (const subject of ['X', 'Y'])
@@ -55,7 +55,7 @@ test.each(['index', 'dataset'] as const)('deletion of an %s takes its jobs, and 
   const expected = JOB_KINDS.filter((kind) => SUBJECTS[kind] === of).map((kind) =>
     kind === 'sweep' ? 'sweep:sweep-of-X' : `${kind}:X`,
   );
-  const { jobs, tx, cancelled, deleted } = world();
+  const { jobs, tx, cancelled, deleted } = createWorld();
   await cancelJobsAbout(jobs, { of, ids: ['X'] });
   expect(cancelled.toSorted()).toEqual(expected.toSorted());
   const counts = await forgetJobsAbout(tx, jobs, { of, ids: ['X', 'Z'] });

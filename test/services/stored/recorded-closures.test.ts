@@ -5,7 +5,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { followClosures } from '#services/stored/recorded-closures.js';
 import type { DocumentStore } from '#store/port.js';
 
-const closed = (date: string) => [{ id: 'XNYS', changes: [{ date, session: 'closed', reason: 'Storm' }] }];
+const createClosure = (date: string) => [{ id: 'XNYS', changes: [{ date, session: 'closed', reason: 'Storm' }] }];
 
 test('of two changes that are read at once the newer one is applied, however long the first read takes', async () => {
   let endFirst = (): void => {};
@@ -15,9 +15,9 @@ test('of two changes that are read at once the newer one is applied, however lon
   let reads = 0;
   const documents = {
     async list() {
-      if (reads++ > 0) return { documents: closed('2024-03-06') };
+      if (reads++ > 0) return { documents: createClosure('2024-03-06') };
       await first;
-      return { documents: closed('2024-03-05') };
+      return { documents: createClosure('2024-03-05') };
     },
     lastNumber: async () => 1,
     get: async () => undefined,

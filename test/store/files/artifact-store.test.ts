@@ -131,16 +131,16 @@ test('files that are missing, short or written to since are damaged where their 
   const refs = await Promise.all([1, 2, 3, 4, 5].map(() => artifacts.write(CONTENT, SHA256)));
   const [missing, short, changed, touched, whole] = refs;
   const madeAt = (await stat(join(folder, whole!.name))).mtimeMs;
-  const damaged = () => artifacts.damaged(refs.map((ref) => ({ ref, madeAt })));
-  expect(await damaged()).toEqual(new Set());
+  const listDamaged = () => artifacts.damaged(refs.map((ref) => ({ ref, madeAt })));
+  expect(await listDamaged()).toEqual(new Set());
   const later = new Date(madeAt + 5000);
   await artifacts.remove([missing!.name]);
   await truncate(join(folder, short!.name), 700_000);
   await writeFile(join(folder, changed!.name), 'x', { flag: 'r+' });
   for (const { name } of [changed!, touched!]) await utimes(join(folder, name), later, later);
-  expect(await damaged()).toEqual(new Set([missing!, short!, changed!].map(({ name }) => name)));
+  expect(await listDamaged()).toEqual(new Set([missing!, short!, changed!].map(({ name }) => name)));
   await writeFile(join(folder, touched!.name), 'x', { flag: 'r+' }); // It was verified before.
-  expect(await damaged()).toContain(touched!.name);
+  expect(await listDamaged()).toContain(touched!.name);
 });
 
 test('a reader that has begun reads to the end although the artifact is removed', async () => {

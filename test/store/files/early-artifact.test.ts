@@ -61,7 +61,7 @@ test('large bytes are not begun', async () => {
   await early.drop();
 });
 
-test('nothing is left, whichever call the disk refuses', async () => {
+test('no file is left, whichever call the disk refuses', async () => {
   const refusedCalls: string[] = [];
   for (let refused = 1; refusedCalls.length === refused - 1; refused++) {
     const folder = await newFolder();

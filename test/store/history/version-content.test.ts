@@ -6,7 +6,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { packContent, unpackContent } from '#store/history/version-content.js';
 
 /** A definition with a number of securities. */
-const definition = (names: number): string =>
+const formatDefinition = (names: number): string =>
   JSON.stringify({ id: 'CORE', identifiers: Array.from({ length: names }, (_, i) => `NAME${i}`) });
 
 test('the content of a version is what was put in, whatever its length', async () => {
@@ -19,13 +19,13 @@ test('the content of a version is what was put in, whatever its length', async (
     { numRuns: 50 },
   );
   for (const names of [0, 1, 200, 230, 5_000]) {
-    const text = definition(names);
+    const text = formatDefinition(names);
     expect(unpackContent(await packContent(text))).toBe(text);
   }
 });
 
 test('texts of any characters, repeated or not, come back', async () => {
-  const characters = fc.string({ unit: 'binary', maxLength: 20 });
+  const characters = fc.binaryText({ maxLength: 20 });
   const repeated = fc.tuple(characters, fc.nat(40), characters).map(([a, n, b]) => a.repeat(n).slice(0, 1900) + b);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(characters, repeated), { maxLength: 4 }), async (parts) => {
@@ -39,7 +39,7 @@ test('texts of any characters, repeated or not, come back', async () => {
 
 test('a content takes less room than itself: of short ones what documents have in common costs nearly nothing', async () => {
   for (const names of [100, 300, 5_000]) {
-    const text = definition(names);
+    const text = formatDefinition(names);
     expect((await packContent(text)).length, `${names} names`).toBeLessThan(0.6 * text.length);
   }
   const stored = IndexDocument.parse({
@@ -55,7 +55,7 @@ test('a content takes less room than itself: of short ones what documents have i
 });
 
 test('a short content that an earlier service has deflated, or kept as it is, is read', () => {
-  const text = definition(10);
+  const text = formatDefinition(10);
   expect(unpackContent(text)).toBe(text);
   expect(unpackContent(`=${Buffer.from(text).toString('base64')}`)).toBe(text);
   expect(unpackContent(deflateRawSync(text, { level: 1, memLevel: 5 }).toString('base64'))).toBe(text);
@@ -68,7 +68,7 @@ test('the first form of shortened contents remains readable: the dictionary neve
   expect(unpackContent(`~${bytes.toString('base64')}`)).toBe(`{"a":0${end}}`);
 });
 
-test('bytes that nobody has shortened are damaged or a text, never an error', () => {
+test('bytes that were never shortened are damaged or a text, never an error', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       const text = unpackContent(`~${Buffer.from(bytes).toString('base64')}`);

@@ -22,7 +22,7 @@ const WRITES = IS_SOAK ? 10_000 : 3000;
 const INDEX: Subject = { kind: 'index', id: 'EQ' };
 
 /** Opens a versioned store whose clock advances by a second each time it is read. */
-async function opened(folder: string, startMs = 0): Promise<DocumentStore> {
+async function openVersioned(folder: string, startMs = 0): Promise<DocumentStore> {
   let time = startMs;
   return createVersionedStore(await openDocumentStore({ folder }), () => (time += 1000));
 }
@@ -63,10 +63,10 @@ function stateOf(kind: Subject['kind'], text: string | null): string | null {
 const subjectsOf = (count: number): Subject[] =>
   VERSIONED_KINDS.flatMap((kind) => Array.from({ length: count }, (_, n): Subject => ({ kind, id: `D${n}` })));
 
-test('the state of every past time is what was answered then, over random edits, restorations and deletions', async () => {
+test('the state at every past time equals the answers at that time, over random edits, restorations and deletions', async () => {
   const random = seeded(11);
   const folder = await newFolder();
-  let store = await opened(folder);
+  let store = await openVersioned(folder);
   const states: { readonly subject: Subject; readonly answered: string | null; readonly versions: number }[] = [];
   const subjects = subjectsOf(2);
   for (let i = 0; i < 80; i++) {
@@ -76,7 +76,7 @@ test('the state of every past time is what was answered then, over random edits,
     states.push({ subject, answered: response, versions: (await headOf(store, subject))?.latest ?? 0 });
     if (i % 40 === 39) {
       await store.close();
-      store = await opened(folder, (i + 1) * 1_000_000);
+      store = await openVersioned(folder, (i + 1) * 1_000_000);
     }
   }
   for (const { subject, answered, versions } of states) {
@@ -140,15 +140,15 @@ function mapStore(): DocumentStore {
     delete: async (kind, id) => texts.delete(`${kind} ${id}`),
     publish: () => {},
   };
-  const none = (): never => {
+  const refuseCall = (): never => {
     throw new Error('nobody asks for it');
   };
   return {
     ...reads,
-    numbers: none,
-    revision: none,
-    list: none,
-    subscribe: none,
+    numbers: refuseCall,
+    revision: refuseCall,
+    list: refuseCall,
+    subscribe: refuseCall,
     close: async () => {},
     transaction: (change) => change(tx),
   };
@@ -167,7 +167,7 @@ test('a document of before there were versions becomes version 1 when the store 
   await plain.transaction((tx) => tx.put('run', 'EQ', { run_id: 'EQ' }));
   const { updatedAt } = (await plain.get('index', 'EQ')) as { readonly updatedAt: string };
   await plain.close();
-  const store = await opened(folder);
+  const store = await openVersioned(folder);
   expect(await adoptDocuments(store)).toBe(1);
   expect(await adoptDocuments(store)).toBe(0);
   expect(await versionOf(store, INDEX, 1)).toMatchObject({
@@ -192,7 +192,7 @@ test('a document of before there were versions keeps its first content when it i
 });
 
 test('the same content adds no version; a deleted id that is created again continues its numbers', async () => {
-  const store = await opened(await newFolder());
+  const store = await openVersioned(await newFolder());
   const put = (body: object) => store.transaction((tx) => tx.put('index', 'EQ', body), { by: by() });
   await put({ id: 'EQ', name: 'a' });
   await put({ name: 'a', id: 'EQ' });
@@ -204,7 +204,7 @@ test('the same content adds no version; a deleted id that is created again conti
 });
 
 test('what a load learns of a store makes no version, what a client declares does', async () => {
-  const store = await opened(await newFolder());
+  const store = await openVersioned(await newFolder());
   const put = (over: object) =>
     store.transaction((tx) => tx.put('store', 'us', { store_id: 'us', name: 'US', ...over }));
   await put({ content_hash: 'x', active: true });
@@ -215,7 +215,7 @@ test('what a load learns of a store makes no version, what a client declares doe
 });
 
 test('a transaction that fails leaves no version, one that purges leaves none at all', async () => {
-  const store = await opened(await newFolder());
+  const store = await openVersioned(await newFolder());
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
   const failing = store.transaction(async (tx) => {
     await tx.put('index', 'EQ', { id: 'EQ', name: 'lost' });
@@ -241,12 +241,12 @@ test('a transaction that fails leaves no version, one that purges leaves none at
 test('only a damaged version is refused, and a damaged head loses no number', async () => {
   const folder = await newFolder();
   const documents = join(folder, 'documents');
-  const first = await opened(documents);
+  const first = await openVersioned(documents);
   for (const name of ['a', 'b', 'c']) await first.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name }));
   await first.close();
   await flipDocument(folder, 'main\0version\0index/EQ/0000000002');
   await flipDocument(folder, 'main\0history\0index/EQ');
-  const store = await opened(documents);
+  const store = await openVersioned(documents);
   expect(await versionOf(store, INDEX, 2)).toBe('unreadable');
   expect(await versionOf(store, INDEX, 3)).toMatchObject({ content: '{"id":"EQ","name":"c"}' });
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name: 'd' }));
@@ -255,7 +255,7 @@ test('only a damaged version is refused, and a damaged head loses no number', as
 });
 
 test('a version of a long definition takes less room than the definition', async () => {
-  const store = await opened(await newFolder());
+  const store = await openVersioned(await newFolder());
   const rule = { type: 'TopN', params: { field: 'MARKET_CAP', count: 100, buffer_in: 90, buffer_out: 110 } };
   const body = { id: 'EQ', name: 'Large hundred', pipeline: { selection: Array.from({ length: 40 }, () => rule) } };
   await store.transaction((tx) => tx.put('index', 'EQ', body));
@@ -265,7 +265,7 @@ test('a version of a long definition takes less room than the definition', async
 });
 
 test('a document whose version is deflated by another thread is kept as a short one is', async () => {
-  const store = await opened(await newFolder());
+  const store = await openVersioned(await newFolder());
   const body = { id: 'EQ', name: 'n', members: Array.from({ length: 20_000 }, (_, i) => `N${i}`) };
   await store.transaction((tx) => tx.put('index', 'EQ', body), { by: by() });
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }), { by: by() });

@@ -6,10 +6,10 @@ import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
 
-test('the age of the newest backup is that of the newest manifest of a whole one', async () => {
+test('the age of the newest backup is that of the newest complete manifest', async () => {
   const folder = await newFolder();
-  const now = (): number => 10_000_000;
-  expect(await backupAge(join(folder, 'absent'), now)).toBeUndefined();
+  const readTime = (): number => 10_000_000;
+  expect(await backupAge(join(folder, 'absent'), readTime)).toBeUndefined();
   const write = async (name: string, writtenSeconds: number): Promise<void> => {
     await mkdir(join(folder, name));
     await writeFile(join(folder, name, 'manifest.json'), '{}');
@@ -17,8 +17,8 @@ test('the age of the newest backup is that of the newest manifest of a whole one
   };
   await mkdir(join(folder, 'without-manifest'));
   await write('.2026-11-20.partial-1', 9999);
-  expect(await backupAge(folder, now)).toBeUndefined();
+  expect(await backupAge(folder, readTime)).toBeUndefined();
   await write('b', 9000);
   await write('a', 9400);
-  expect(await backupAge(folder, now)).toBe(600);
+  expect(await backupAge(folder, readTime)).toBe(600);
 });

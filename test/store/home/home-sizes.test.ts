@@ -31,7 +31,7 @@ test('a reading serves for half a minute', async () => {
   expect((await sizes()).artifacts).toBe(4);
 });
 
-test('parts in other places are not reported as empty ones: on a cluster a home has only copies', async () => {
+test('parts stored elsewhere are not reported as empty: on a cluster a home has only copies', async () => {
   const home = homeFolders(await newFolder());
   const names = (settings: Parameters<typeof partsOf>[1]) => Object.keys(partsOf(home, settings));
   expect(names({ database: 'postgres://h/d' })).toEqual(['artifacts', 'stores']);

@@ -43,7 +43,7 @@ test('a home is made with its folders, for its user only', async () => {
   expect(await readdir(path)).not.toContain('lock');
 });
 
-test('a home that was open to others is closed to them when it is opened, with its documents', async () => {
+test('opening a home removes access of other users, also to its documents', async () => {
   const path = await newFolder();
   await mkdir(join(path, 'documents'), { recursive: true });
   for (const folder of [path, join(path, 'documents')]) await chmod(folder, 0o755);
@@ -111,7 +111,7 @@ test('a process that has the number of a dead holder does not keep its home', as
   await (await openHome(path)).close();
 });
 
-test('a lock from another boot or container is taken over once nobody touches it', async () => {
+test('a lock from another boot or container is taken over once no process updates it', async () => {
   const path = await newFolder();
   await leaveLock(path, { pid: 1, started: '100', world: 'another boot pid:[1]' });
   await (await lockHome(path, WATCH_MS)).release();
@@ -125,7 +125,7 @@ test('a lock from another container is respected while its holder touches it', a
   clearInterval(touching);
 });
 
-test('a lock that holds nothing readable is taken over once nobody touches it', async () => {
+test('an unreadable lock is taken over once no process updates it', async () => {
   const path = await newFolder();
   await writeFile(join(path, 'lock'), '');
   await (await lockHome(path, WATCH_MS)).release();

@@ -15,7 +15,7 @@ const AT = '2026-01-02T00:00:00.000000+00:00';
 const KEY = createSigningKey(AT);
 const NEWEST = { run_id: 'EQ', artifacts: { columns: { name: 'newest' } } };
 
-const served = (documents: DocumentStore, datasetId: string, contentHash: string): Promise<void> =>
+const recordServed = (documents: DocumentStore, datasetId: string, contentHash: string): Promise<void> =>
   documents.transaction((tx) => {
     const none = { previous: null, change: null, rows: null, forth: null };
     return recordDataVersion(tx, { datasetId, contentHash, source: 'import', knownAt: AT, ...none }, 1);
@@ -40,9 +40,9 @@ async function recorded(): Promise<readonly StoredEntry[]> {
     await tx.put('store', 'm', { store_id: 'm', name: 'M' });
   });
   await seal();
-  for (const content of ['a', 'b']) await served(documents, 'm', content);
+  for (const content of ['a', 'b']) await recordServed(documents, 'm', content);
   await documents.transaction((tx) => forgetDataVersions(tx, 'm'));
-  for (const content of ['c', 'd']) await served(documents, 'm', content);
+  for (const content of ['c', 'd']) await recordServed(documents, 'm', content);
   await seal();
   const entries: StoredEntry[] = [];
   for await (const entry of engine.reader().entries()) entries.push(entry);
@@ -78,25 +78,27 @@ test('each record of a history that is missing is found, whichever it is', async
 
 test('a missing record is reported by its name', async () => {
   const entries = await recorded();
-  const without = (kind: string, last: (ids: readonly string[]) => string | undefined) => {
+  const removeRecord = (kind: string, last: (ids: readonly string[]) => string | undefined) => {
     const id = last(entries.filter((entry) => entry.kind === kind).map((entry) => entry.id));
     return faultsOf(entries.filter((entry) => entry.kind !== kind || entry.id !== id));
   };
-  expect(await without('kept-run', () => 'EQ/two')).toEqual(['kept-run EQ: its earlier run two is missing']);
-  expect(await without('run-list', () => 'EQ')).toEqual([
+  expect(await removeRecord('kept-run', () => 'EQ/two')).toEqual(['kept-run EQ: its earlier run two is missing']);
+  expect(await removeRecord('run-list', () => 'EQ')).toEqual([
     'kept-run EQ: it has 2 earlier runs, but their list is missing',
   ]);
-  expect(await without('run', () => 'EQ')).toEqual([`kept-run EQ: its published run ${runIdOf(NEWEST)} is missing`]);
-  expect(await without('audit-seal', (ids) => ids.at(-1))).toEqual([
+  expect(await removeRecord('run', () => 'EQ')).toEqual([
+    `kept-run EQ: its published run ${runIdOf(NEWEST)} is missing`,
+  ]);
+  expect(await removeRecord('audit-seal', (ids) => ids.at(-1))).toEqual([
     expect.stringMatching(/^audit entry \d+: its signature is missing$/),
   ]);
-  expect(await without('audit-seal', (ids) => ids[0])).toEqual([
+  expect(await removeRecord('audit-seal', (ids) => ids[0])).toEqual([
     expect.stringMatching(/^audit entry \d+: the previous seal is missing$/),
   ]);
-  expect(await without('version', () => 'index/EQ/0000000003')).toEqual([
+  expect(await removeRecord('version', () => 'index/EQ/0000000003')).toEqual([
     'history index/EQ: it has 2 versions; 3 were written',
   ]);
-  expect(await without('index', () => 'EQ')).toEqual([
+  expect(await removeRecord('index', () => 'EQ')).toEqual([
     'history index/EQ: the document is missing, but version 3 is not its deletion',
   ]);
 });

@@ -31,7 +31,7 @@ let watch: PlaceWatch | undefined;
 afterEach(() => watch?.close());
 
 /** Creates a folder that a database owns, as a process accesses it. */
-async function taken() {
+async function createPlace() {
   const folder = join(await newFolder(), 'mount');
   const storeId = await claimPlace(createMemoryEngine().open(), at(folder));
   const reports: (string | undefined)[] = [];
@@ -92,7 +92,7 @@ test('a database of before there were markers adopts a place that has its result
 });
 
 test('a write waits for an unavailable folder, and leaves nothing at its empty mount point', async () => {
-  const { folder, artifacts } = await taken();
+  const { folder, artifacts } = await createPlace();
   const name = artifacts.newName();
   await rename(folder, `${folder}-away`);
   await mkdir(folder);
@@ -107,21 +107,21 @@ test('a write waits for an unavailable folder, and leaves nothing at its empty m
 });
 
 test('a missing file is damage if the place is available, and an outage if it is not', async () => {
-  const { folder, artifacts, watch: health, told } = await taken();
+  const { folder, artifacts, watch: health, told } = await createPlace();
   const [ref, lost] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
   await rm(join(folder, lost.name));
-  const codes = async (): Promise<unknown[]> => {
+  const readCodes = async (): Promise<unknown[]> => {
     const reads = [() => artifacts.read(lost), () => artifacts.file(lost), () => artifacts.stream(lost)];
     return Promise.all(reads.map((read) => read().then(String, ({ code }: { readonly code: string }) => code)));
   };
-  expect(await codes()).toEqual(Array.from({ length: 3 }, () => 'DOCUMENT_UNREADABLE'));
+  expect(await readCodes()).toEqual(Array.from({ length: 3 }, () => 'DOCUMENT_UNREADABLE'));
   expect([await artifacts.isIntact(ref), await artifacts.isIntact(lost), health.fault()]).toEqual([
     true,
     false,
     undefined,
   ]);
   await rename(folder, `${folder}-away`);
-  expect(await codes()).toEqual(Array.from({ length: 3 }, () => 'STORE_UNAVAILABLE'));
+  expect(await readCodes()).toEqual(Array.from({ length: 3 }, () => 'STORE_UNAVAILABLE'));
   expect(health.fault()).toMatch(/^The place of results is unavailable: /); // Clients see it, so it names no path.
   await expect(artifacts.isIntact(ref)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await expect(artifacts.write(CONTENT, SHA256)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });

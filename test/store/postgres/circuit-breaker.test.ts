@@ -6,7 +6,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
-const never = (): Promise<never> => new Promise<never>(() => {});
+const waitForever = (): Promise<never> => new Promise<never>(() => {});
 
 function openWorld() {
   const server = { isAlive: false, probes: 0 };
@@ -19,14 +19,14 @@ function openWorld() {
     onSilence: () => new Refusal('STORE_UNAVAILABLE', 'silent'),
     onChange: (isOpen) => void changes.push(isOpen),
   });
-  const outcome = (work: () => Promise<unknown>): Promise<string> =>
+  const readOutcome = (work: () => Promise<unknown>): Promise<string> =>
     breaker.run(work).then(String, (thrown: Error) => thrown.message);
-  return { server, changes, breaker, outcome };
+  return { server, changes, breaker, outcome: readOutcome };
 }
 
-test('a silent server is given up after 1.5 s: what waits is refused, and what comes at once', async () => {
+test('a silent server is abandoned after 1.5 s: pending and new calls are refused', async () => {
   const { breaker, changes, outcome } = openWorld();
-  const waiting = outcome(never);
+  const waiting = outcome(waitForever);
   await pass(1400);
   expect(breaker.isOpen).toBe(false);
   await pass(200);
@@ -37,9 +37,9 @@ test('a silent server is given up after 1.5 s: what waits is refused, and what c
   expect(runs).toBe(0);
 });
 
-test('one sign of life, which is asked for twice a second, closes it', async () => {
+test('one answer to the probe, which is sent twice a second, closes it', async () => {
   const { server, breaker, changes, outcome } = openWorld();
-  void outcome(never);
+  void outcome(waitForever);
   await pass(4000);
   expect(breaker.isOpen).toBe(true);
   expect(server.probes).toBeGreaterThanOrEqual(4);
@@ -49,7 +49,7 @@ test('one sign of life, which is asked for twice a second, closes it', async () 
   expect(await outcome(async () => 42)).toBe('42');
 });
 
-test('a long statement of a server that lives opens nothing', async () => {
+test('a long statement of a responsive server does not open it', async () => {
   const { server, breaker, outcome } = openWorld();
   server.isAlive = true;
   let answer!: (value: number) => void;
@@ -63,9 +63,9 @@ test('a long statement of a server that lives opens nothing', async () => {
   expect(server.probes).toBe(probes); // There are no probes while no call is waiting.
 });
 
-test('answers to others, refusals among them, are signs of life', async () => {
+test('answers to other calls, also refusals, count as responses', async () => {
   const { server, breaker, outcome } = openWorld();
-  void outcome(never);
+  void outcome(waitForever);
   for (let i = 0; i < 20; i++) {
     await pass(500);
     await outcome(async () => {
@@ -77,7 +77,7 @@ test('answers to others, refusals among them, are signs of life', async () => {
 
 test('time in which the process paused does not count as silence', async () => {
   const { breaker, outcome } = openWorld();
-  void outcome(never);
+  void outcome(waitForever);
   vi.setSystemTime(Date.now() + 60_000);
   await pass(250);
   expect(breaker.isOpen).toBe(false);

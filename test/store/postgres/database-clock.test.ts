@@ -29,7 +29,7 @@ test('the time of records is that of the database, however wrong the clock of th
   expect([clock.now(), clock.offsetMs()]).toEqual([world.databaseMs, -86_400_000]);
 });
 
-test('a measurement over a long round trip replaces no good one until that may have drifted as far', async () => {
+test('a measurement over a long round trip replaces a better one only after that may have drifted as far', async () => {
   const { world, pass, clock } = await openWorld();
   world.databaseMs += 30; // It was set, or the local clock has drifted.
   world.tripMs = 200;

@@ -57,7 +57,7 @@ async function addStores(
 const numberOf = (found: unknown): number => bodyOf<{ readonly n: number }>(found).n;
 
 describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
-  test('never both decide by what the other changes', async () => {
+  test('never both decide on data that the other changes', async () => {
     await addStores(2, async (stores) => {
       for (let round = 0; round < 10; round++) {
         await stores[0]!.transaction(async (tx) => {
@@ -75,7 +75,7 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
     });
   });
 
-  test('never both create by the absence of what the other creates, by id or by the list', async () => {
+  test("never both create because the other's document is absent, by id or in a list", async () => {
     await addStores(2, async (stores) => {
       const createAlone = (store: DocumentStore, id: string) =>
         store.transaction(async (tx) => {
@@ -113,14 +113,18 @@ describe.skipIf(!hasPostgresql)('a damaged row', () => {
 describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
   test('have each result that documents name once, also one within another', async () => {
     await addStores(1, async ([store], { query }) => {
-      const ref = (name: string, bytes: number) => ({ name: `${name.repeat(32)}.art`, bytes, sha256: '0'.repeat(64) });
-      const inset = { at: 3, ...ref('b', 20) };
+      const createRef = (name: string, bytes: number) => ({
+        name: `${name.repeat(32)}.art`,
+        bytes,
+        sha256: '0'.repeat(64),
+      });
+      const inset = { at: 3, ...createRef('b', 20) };
       await store!.transaction(async (tx) => {
-        await tx.put('index', 'one', { deep: [{ files: [ref('a', 1), { ...ref('c', 300), inset }] }] });
-        await tx.put('index', 'same', { file: ref('a', 1), inner: ref('b', 20) });
-        await tx.put('index', 'text', { note: JSON.stringify(ref('d', 4000)), '\u0000': '\u0000' });
+        await tx.put('index', 'one', { deep: [{ files: [createRef('a', 1), { ...createRef('c', 300), inset }] }] });
+        await tx.put('index', 'same', { file: createRef('a', 1), inner: createRef('b', 20) });
+        await tx.put('index', 'text', { note: JSON.stringify(createRef('d', 4000)), '\u0000': '\u0000' });
         await tx.put('index', 'none', { bytes: 50_000, name: 'a name' });
-        await tx.put('index', 'large', { file: ref('e', 6e9) });
+        await tx.put('index', 'large', { file: createRef('e', 6e9) });
       });
       const sizes = await measureSharedSizes(query, '$schema');
       // A result that a note mentions is not referenced by it.
@@ -130,20 +134,20 @@ describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
     });
   });
 
-  test('are looked at again after ten minutes, by nobody who waits, and left out when they cannot be had', async () => {
+  test('are measured again after ten minutes in the background, and omitted if unavailable', async () => {
     let now = 0;
     let looks = 0;
     const result = { databaseBytes: 1, results: 2, resultBytes: 3 };
     const look = async () => (++looks === 2 ? Promise.reject(new Error('away')) : result);
     const sizes = watchSharedSizes(look, () => now);
-    const settled = () => new Promise((resolve) => setImmediate(resolve));
+    const waitForTurn = () => new Promise((resolve) => setImmediate(resolve));
     expect(sizes()).toBeUndefined();
-    await settled();
+    await waitForTurn();
     now = 600_000;
     expect([sizes(), looks]).toEqual([result, 1]);
     now = 600_001;
     expect([sizes(), looks]).toEqual([result, 2]);
-    await settled();
+    await waitForTurn();
     expect([sizes(), looks]).toEqual([undefined, 2]);
   });
 });

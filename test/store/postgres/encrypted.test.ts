@@ -60,7 +60,7 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that is not made', (
   test('ends with 78 where the settings are at fault and with 75 where time may help, with host and port', async () => {
     const place = await openTestDatabase();
     const { hostname, port } = new URL(place.url);
-    const changed = (change: (url: URL) => void): string => {
+    const changeUrl = (change: (url: URL) => void): string => {
       const url = new URL(place.url);
       change(url);
       return url.href;
@@ -68,20 +68,24 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that is not made', (
     const here = `The database at ${hostname}:${port}`;
     const missing = '/nowhere/authority.crt';
     const cases: [string, number, RegExp | string][] = [
-      [changed((url) => (url.username = 'absent')), 78, new RegExp(`^${here} refuses the connection: .*"absent"`)],
+      [changeUrl((url) => (url.username = 'absent')), 78, new RegExp(`^${here} refuses the connection: .*"absent"`)],
       [
-        changed((url) => (url.pathname = '/absent')),
+        changeUrl((url) => (url.pathname = '/absent')),
         78,
         `${here} refuses the connection: database "absent" does not exist.`,
       ],
       [
-        changed((url) => (url.search = `?sslmode=verify-full&sslrootcert=${missing}`)),
+        changeUrl((url) => (url.search = `?sslmode=verify-full&sslrootcert=${missing}`)),
         78,
         `The file ${missing}, sslrootcert in the address of the database, cannot be read: ENOENT.`,
       ],
-      [changed((url) => (url.search = '?sslmod=disable')), 78, /^The address of the database has an unknown parameter/],
       [
-        changed((url) => (url.port = '1')),
+        changeUrl((url) => (url.search = '?sslmod=disable')),
+        78,
+        /^The address of the database has an unknown parameter/,
+      ],
+      [
+        changeUrl((url) => (url.port = '1')),
         75,
         `The database at ${hostname}:1 (--database, DATABASE_URL) cannot be reached: ECONNREFUSED.`,
       ],

@@ -33,31 +33,31 @@ describe.skipIf(!hasPostgresql)('a commit whose answer is lost', () => {
     await world.drop();
   });
 
-  test('cannot come to pass any more once it was found missing', async () => {
+  test('cannot take effect once it was found missing', async () => {
     const world = await openTestSchema();
     const none = Array.from({ length: 5 }, () => "'{}'").join(', ');
-    const late = (token: string) =>
+    const formatLateCommit = (token: string) =>
       `SELECT $schema.commit_1('${token}', '${token}', now(), ${none}, '{run}', '{a}', '{1}', '{"{}"}', '{""}', '{}', '{}', '{}', NULL)`;
     const token = '00000000-0000-4000-8000-000000000001';
     // As the query for the outcome does.
     await world.query(`INSERT INTO $schema.changes (kind, token) VALUES ('run', '${token}')`);
-    await expect(world.query(late(token))).rejects.toMatchObject({ code: '23505' });
+    await expect(world.query(formatLateCommit(token))).rejects.toMatchObject({ code: '23505' });
     expect(await world.query('SELECT id FROM $schema.documents')).toEqual([]);
     await world.drop();
   });
 });
 
 describe.skipIf(!hasPostgresql)('a database that cannot be reached', () => {
-  test('refuses reads and writes as unavailable, without a word of its password', async () => {
+  test('refuses reads and writes as unavailable, without its password', async () => {
     const world = await openTestSchema();
     const proxy = await openCuttingProxy(world.url);
     const database = openDatabase({ url: proxy.url });
     const store = await openPostgresDocuments({ database, schema: world.schema });
     await proxy.close();
-    const refused = async (work: Promise<unknown>) => (await work.catch((thrown: unknown) => thrown)) as Refusal;
+    const catchRefusal = async (work: Promise<unknown>) => (await work.catch((thrown: unknown) => thrown)) as Refusal;
     const refusals = [
-      await refused(store.get('index', 'a')),
-      await refused(store.transaction((tx) => tx.put('index', 'a', {}))),
+      await catchRefusal(store.get('index', 'a')),
+      await catchRefusal(store.transaction((tx) => tx.put('index', 'a', {}))),
     ];
     expect(refusals.map(({ code }) => code)).toEqual(['STORE_UNAVAILABLE', 'STORE_UNAVAILABLE']);
     expect(refusals.map(String).join()).not.toContain(new URL(world.url).password);

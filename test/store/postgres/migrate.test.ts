@@ -9,7 +9,7 @@ import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestSchema, openSharedPostgresql } from '../../postgresql/shared-postgresql.js';
 
 describe.skipIf(!hasPostgresql)('the schema', () => {
-  test('is made once, however many make it at once, and made again changes nothing', async () => {
+  test('is created once by concurrent starts, and creating it again changes nothing', async () => {
     const url = await openSharedPostgresql();
     const clients = await Promise.all(
       Array.from({ length: 3 }, async () => {
@@ -24,7 +24,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     for (const client of clients) await client.end();
   });
 
-  test('that is absent or asks for a newer program is refused; one that only has more is not', async () => {
+  test('that is absent or requires a newer program is refused; one with additions is not', async () => {
     const world = await openTestSchema();
     const client = new Client(world.url);
     await client.connect();
@@ -134,9 +134,9 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     const client = new Client(await makeLeastRole(owner, { ...world, role }));
     await client.connect();
     const { username } = new URL(world.url);
-    const refusal = (message: string) => ({ exitStatus: 78, message });
-    const lacking = (what: string) =>
-      refusal(
+    const createRefusal = (message: string) => ({ exitStatus: 78, message });
+    const describeMissingRights = (what: string) =>
+      createRefusal(
         `The role ${role} lacks rights in the schema ${world.schema}, which ${username} can grant: ${what}. See the page Operation of the guide.`,
       );
     expect(await migrate(client, world.schema)).toEqual({ from: PROTOCOL, to: PROTOCOL });
@@ -149,13 +149,15 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
 
     await world.query(`REVOKE INSERT, DELETE ON $schema.jobs, $schema.documents FROM ${role}`);
     await expect(assertGranted(client, world.schema)).rejects.toMatchObject(
-      lacking('DELETE on documents, jobs; INSERT on documents, jobs'),
+      describeMissingRights('DELETE on documents, jobs; INSERT on documents, jobs'),
     );
     await world.query(`REVOKE ALL ON SCHEMA $schema FROM ${role}`);
-    await expect(assertMigrated(client, world.schema)).rejects.toMatchObject(lacking('SELECT on protocol'));
+    await expect(assertMigrated(client, world.schema)).rejects.toMatchObject(
+      describeMissingRights('SELECT on protocol'),
+    );
     await world.query(`GRANT USAGE ON SCHEMA $schema TO ${role}`);
     await world.query(`UPDATE $schema.protocol SET number = 1 WHERE number = ${PROTOCOL}`);
-    const old = refusal(
+    const old = createRefusal(
       `The role ${role} may not create or change the tables of Divisor: run divisor migrate as ${username}, the owner.`,
     );
     await expect(migrate(client, world.schema)).rejects.toMatchObject(old);

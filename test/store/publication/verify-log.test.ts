@@ -62,7 +62,7 @@ test('a log as it was written holds', () => {
 });
 
 describe('verification names the first entry that is not as it was written', () => {
-  const changed = (value: unknown): unknown => {
+  const changeValue = (value: unknown): unknown => {
     if (typeof value === 'number') return value * (1 + 2 ** -52) + 1e-300;
     if (typeof value === 'string') return value.replace(/.$/su, (last) => (last === '0' ? '1' : '0'));
     return value === null ? 0 : null;
@@ -90,7 +90,7 @@ describe('verification names the first entry that is not as it was written', () 
     'signature',
   ] as const)('after an edit of %s', (member) => {
     for (const at of [0, 4, 8]) {
-      const edited = log.map((entry, i) => (i === at ? { ...entry, [member]: changed(entry[member]) } : entry));
+      const edited = log.map((entry, i) => (i === at ? { ...entry, [member]: changeValue(entry[member]) } : entry));
       expect(edited[at]![member]).not.toEqual(log[at]![member]);
       expect(seqOfFault(edited), `entry ${at + 1}`).toBe(at + 1);
       const lacking = log.map((entry, i) => (i === at ? { ...entry, [member]: undefined } : entry));
@@ -140,7 +140,7 @@ describe('verification names the first entry that is not as it was written', () 
   });
 });
 
-test('a home whose log lost a document, or has another one, is damaged', () => {
+test('a home whose log lacks a document, or has a different one, is damaged', () => {
   const batches = [log.slice(0, 4), log.slice(4)].map((entries, i) => ({
     kind: 'publication',
     id: `EQ/${i + 1}`,

@@ -8,7 +8,7 @@ import { temporaryFolders } from '../temporary-folder.js';
 const newFolder = temporaryFolders();
 const MIB = 2 ** 20;
 
-test('a cache whose folder was tidied away is made again', async () => {
+test('a cache recreates its folder after its removal', async () => {
   const folder = await newFolder();
   const cache = await openObjectCache({ folder, bytesMax: 10 * MIB });
   const bytes = new Uint8Array(9);
@@ -23,7 +23,7 @@ test('a cache whose folder was tidied away is made again', async () => {
   expect([await cache.has('a'), await cache.has('b')]).toEqual([false, true]);
 });
 
-test('a cache forgets what was used longest ago, and nothing that was used in the last minutes', async () => {
+test('a cache removes the least recently used files, and none used in the last minutes', async () => {
   const folder = await newFolder();
   let now = Date.now();
   const cache = await openObjectCache({ folder, bytesMax: 10 * MIB, now: () => now });

@@ -34,7 +34,7 @@ test('each request is reported with its method, its time and whether the store h
   expect(seen.every(({ seconds }) => seconds > 0 && seconds < 60)).toBe(true);
 });
 
-test('a connection that the store closes is no outage, however late the client notices', async () => {
+test('a connection closed by the store is not an outage, however late the client notices', async () => {
   let requests = 0;
   const server = createServer((_, answer) => {
     if (requests++ < 2) answer.destroy();

@@ -54,7 +54,7 @@ async function listening(server: Server): Promise<string> {
 const drained = async (stream: ReadableStream<Uint8Array>): Promise<Buffer> =>
   Buffer.from(await new Response(stream).arrayBuffer());
 
-test('what one machine writes another reads: whole, in part, as a file', async () => {
+test('another machine reads an object as a whole, in part and as a file', async () => {
   const [here, there] = [await machine(), await machine()];
   const ref = await here.artifacts.write(CONTENT, sha256(CONTENT));
   const range = { start: 262_000, end: 524_400 };
@@ -174,7 +174,7 @@ test('an unavailable object store delays a write, and one that refuses reports i
   }
 });
 
-test('an object whose bytes cease to come is read from its beginning again, while that is borne', async () => {
+test('a stalled object read restarts from the beginning, up to the retry limit', async () => {
   let broken = 2;
   let reads = 0;
   const server = createServer((_, outgoing) => {
@@ -202,7 +202,7 @@ test('an object whose bytes cease to come is read from its beginning again, whil
   await new Promise((resolve) => server.close(resolve));
 });
 
-test('a request gives an object up of which nothing comes, or no more; a job gets it once the store answers', async () => {
+test('a request abandons a stalled object; a job receives it once the store answers', async () => {
   const waiting: (() => void)[] = [];
   const server = createServer(({ url }, outgoing) => {
     outgoing.writeHead(200, { 'content-length': CONTENT.length, 'x-amz-meta-sha256': sha256(CONTENT) });
@@ -211,10 +211,10 @@ test('a request gives an object up of which nothing comes, or no more; a job get
   });
   const endpoint = `http://${await listening(server)}`;
   const cache = { folder: await newFolder(), bytesMax: 64 * MIB };
-  const opened = async (access: S3Access) =>
+  const openStore = async (access: S3Access) =>
     openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) });
-  const stalled = await opened({ ...service.access, endpoint });
-  const absent = await opened({ ...service.access, endpoint: 'http://127.0.0.1:9' });
+  const stalled = await openStore({ ...service.access, endpoint });
+  const absent = await openStore({ ...service.access, endpoint: 'http://127.0.0.1:9' });
   const names = ['none', 'half'];
   const ofJobs = names.map((name) => stalled.file({ name }));
   const ofRequests = names.map((name) => stalled.forRequests!.file({ name }));
@@ -245,7 +245,7 @@ test('an error that only another setting resolves names that setting, and no key
     sessionToken: 'TOKEN-OF-MINE',
   };
   const at = (endpoint: string) => createS3Client({ ...service.access, keys, endpoint }, { patienceMs: 0 });
-  const refused = async (endpoint: string): Promise<string> => {
+  const catchMessage = async (endpoint: string): Promise<string> => {
     const thrown: unknown = await at(endpoint)
       .get('nothing', isThere)
       .catch((reason: unknown) => reason);
@@ -264,11 +264,13 @@ test('an error that only another setting resolves names that setting, and no key
   ] as const;
   for (const [status, code, words] of reports) {
     answer = [status, `<Error><Code>${code}</Code><Message>of TOKEN-OF-MINE</Message></Error>`];
-    expect(await refused(`http://${host}`)).toMatch(words);
+    expect(await catchMessage(`http://${host}`)).toMatch(words);
   }
   answer = [400, 'Client sent an HTTP request to an HTTPS server.'];
-  expect(await refused(`http://${host}`)).toMatch(/should AWS_ENDPOINT_URL_S3 begin with https:\/\/\?$/);
-  expect(await refused(`https://${host}`)).toMatch(/without TLS: should AWS_ENDPOINT_URL_S3 begin with http:\/\/\?$/);
+  expect(await catchMessage(`http://${host}`)).toMatch(/should AWS_ENDPOINT_URL_S3 begin with https:\/\/\?$/);
+  expect(await catchMessage(`https://${host}`)).toMatch(
+    /without TLS: should AWS_ENDPOINT_URL_S3 begin with http:\/\/\?$/,
+  );
   await new Promise((resolve) => strict.close(resolve));
 });
 
@@ -294,7 +296,7 @@ test('a missing object is damage, and a missing bucket a wrong setting; a place 
   expect(await claimPlace(documents, at(own))).toBe(id);
 });
 
-test('a machine that has a file reads it under a second name without asking for it, and fetches that once it is damaged', async () => {
+test('a cached file is read under a second name without a request, and fetched once it is damaged', async () => {
   const { artifacts, folder } = await machine();
   const first = await artifacts.write(CONTENT, sha256(CONTENT));
   const [second] = await artifacts.link([{ ref: first, name: artifacts.newName() }]);

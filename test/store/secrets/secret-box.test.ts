@@ -42,7 +42,7 @@ test('a key is 32 bytes in base64 or hexadecimal digits', () => {
     expect(secretKeysIn(text)).toBeUndefined();
 });
 
-test('earlier keys stand behind the one that encrypts, or behind none', () => {
+test('earlier keys follow the encrypting key, or no key', () => {
   const [first, second] = [randomBytes(32), randomBytes(32)];
   const [a, b, c] = [key.toString('base64'), first.toString('hex'), second.toString('base64')];
   expect(secretKeysIn(`${a}\n${b}\n\n${c}\n`)).toEqual({ key, earlier: [first, second] });

@@ -8,7 +8,7 @@ import { readHeldAtEnd } from '#views/actions/held-on.js';
 import { indexLevels } from '#views/levels-view.js';
 import { proFormaRows } from '#views/actions/pro-forma-rows.js';
 import { eventsOf } from '../../domain/backtest/exported-events.js';
-import { opened } from '../../domain/backtest/extend/extended.js';
+import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { CONSTITUENT } from '../../domain/backtest/event-case.js';
 import { buildMarket, weekdayCalendars, type ActionSketch } from '../../domain/backtest/market-builder.js';
 import { runOn } from '../../domain/backtest/random-run.js';
@@ -41,7 +41,7 @@ function shownUntil(
   const actions = [{ name: 'A', ex: DATES[2]!, ...action }];
   const market = buildMarket({ dates, close, actions });
   const document = documentOf(DATES[0]!, treatment);
-  const columns = opened(runToColumns(runOn(calendars, market, document), { contentHash: 's' }));
+  const columns = openExtended(runToColumns(runOn(calendars, market, document), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const { actions: shown } = actionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
   expect(shown).toHaveLength(1);
@@ -80,7 +80,7 @@ function wholeIndexUntil(
   const dates = DATES.slice(0, rows);
   const until = Object.fromEntries(Object.entries(close).map(([name, prices]) => [name, prices.slice(0, rows)]));
   const market = buildMarket({ dates, close: until, actions: actions! });
-  const columns = opened(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
+  const columns = openExtended(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: createExchangeRates(sm, 'USD') };
   const { actions: shown } = actionsView(columns, { ...terms, from: null, to: null });
@@ -203,10 +203,10 @@ test('of rights that await a decision the choice that funds itself is what level
 
 test('a scrip dividend awaits a decision up to its election date, also after its ex-date', () => {
   const scrip = { type: 'DIVIDEND', value: 2, scrip: 0.05, byDefault: 'cash' } as const;
-  const until = (rows: number, election?: string) =>
+  const showUntil = (rows: number, election?: string) =>
     shownUntil(rows, { ...scrip, ...(election ? { election } : {}) }, { after: 48 });
-  expect([until(2), until(3)].map(({ awaits_decision: awaits }) => awaits)).toEqual([true, false]);
-  const [ahead, open, closed] = [until(2, DATES[2]), until(3, DATES[2]), until(4, DATES[2])];
+  expect([showUntil(2), showUntil(3)].map(({ awaits_decision: awaits }) => awaits)).toEqual([true, false]);
+  const [ahead, open, closed] = [showUntil(2, DATES[2]), showUntil(3, DATES[2]), showUntil(4, DATES[2])];
   expect([ahead, open, closed].map(({ awaits_decision: awaits }) => awaits)).toEqual([true, true, false]);
   expect(closed.choices).toEqual([]);
   expect(open).toMatchObject({ state: 'effective', election_date: DATES[2], election_default: 'cash' });
@@ -228,7 +228,7 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
     { name: 'A', ex: DATES[2]!, type: 'MERGER' as const, value: 2, related: 'C' },
   ];
   const market = buildMarket({ dates, close, actions });
-  const columns = opened(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
+  const columns = openExtended(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: createExchangeRates(sm, 'USD') };
   const view = actionsView(columns, { ...terms, from: null, to: null });
@@ -253,15 +253,15 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
 
 test('a security that leaves without an action is reported with its last price when it leaves', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
-  const flat = (close: number) => dates.map(() => close);
+  const repeatClose = (close: number) => dates.map(() => close);
   const market = buildMarket({
     dates,
-    close: { A: [50, 52, ...dates.slice(2).map(() => null)], B: flat(100), C: flat(20) },
+    close: { A: [50, 52, ...dates.slice(2).map(() => null)], B: repeatClose(100), C: repeatClose(20) },
   });
   const document = documentOf(dates[0]!);
   const treatment = { ...document.pipeline!.treatment, max_stale_sessions: 3 };
   const stale = { ...document, pipeline: { ...document.pipeline!, treatment } };
-  const columns = opened(runToColumns(runOn(calendars, market, stale), { contentHash: 's' }));
+  const columns = openExtended(runToColumns(runOn(calendars, market, stale), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const { actions } = actionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
   expect(actions).toHaveLength(1);
@@ -283,7 +283,7 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
   ];
   const market = buildMarket({ dates: DATES.slice(0, 3), close, actions });
   const document = overlayOn({ type: 'leverage', factor: 2 }, { base_date: DATES[0] });
-  const columns = opened(
+  const columns = openExtended(
     runToColumns(runOn(calendars, market, document, { documents: { X: documentOf(DATES[0]!) } }), { contentHash: 's' }),
   );
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });

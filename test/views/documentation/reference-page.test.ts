@@ -18,10 +18,10 @@ const page = textOf(
   ]),
 );
 
-const all = (pattern: RegExp) => [...page.matchAll(pattern)].map((match) => match[1]!);
+const listMatches = (pattern: RegExp) => [...page.matchAll(pattern)].map((match) => match[1]!);
 
 test('every operation, schema and error code has its own section', () => {
-  const ids = all(/ id="([^"]+)"/g);
+  const ids = listMatches(/ id="([^"]+)"/g);
   expect(new Set(ids).size).toBe(ids.length);
   const wanted = [
     ...Object.keys(API),
@@ -32,16 +32,16 @@ test('every operation, schema and error code has its own section', () => {
 });
 
 test('every link within the page leads somewhere', () => {
-  const ids = new Set(all(/ id="([^"]+)"/g));
-  const links = all(/href="#([^"]+)"/g);
+  const ids = new Set(listMatches(/ id="([^"]+)"/g));
+  const links = listMatches(/href="#([^"]+)"/g);
   expect(links.length).toBeGreaterThan(500);
   expect(links.filter((link) => !ids.has(link))).toEqual([]);
 });
 
 test('nothing in the page is fetched from anywhere', () => {
   expect(page.match(/<(?:link|img|iframe|object|embed)\b|\bsrc=|@import|url\(/g)).toBeNull();
-  expect(all(/href="([^"#]+)"/g).filter((href) => !href.startsWith('/'))).toEqual([]);
-  expect(all(/https?:\/\/([^\s<"&]+)/g).filter((host) => !host.startsWith('127.0.0.1'))).toEqual([]);
+  expect(listMatches(/href="([^"#]+)"/g).filter((href) => !href.startsWith('/'))).toEqual([]);
+  expect(listMatches(/https?:\/\/([^\s<"&]+)/g).filter((host) => !host.startsWith('127.0.0.1'))).toEqual([]);
 });
 
 test('every body of a request is shown as a command that can be pasted', () => {

@@ -10,9 +10,15 @@ import { openingFile, type IndexFile } from '#views/exports/index-file.js';
 import { proforma } from '#views/exports/tables/index-files.js';
 import { fc } from '../../fast-check.js';
 import type { ActionSketch } from '../../domain/backtest/market-builder.js';
-import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays } from '../../domain/index-mathematics/index-case.js';
+import {
+  CALENDARS,
+  expectNear,
+  levelsIn,
+  runIndexCase,
+  listWeekdays,
+} from '../../domain/index-mathematics/index-case.js';
 
-const DAYS = weekdays(16);
+const DAYS = listWeekdays(16);
 
 /** Returns the pro forma file of a run on a date; the composer knows nothing after it. */
 function announcedOn(run: Run, date: string): AnnouncedFile {
@@ -33,7 +39,7 @@ const columnsOf = (run: Run) => {
   return openColumns((from, to) => bytes.slice(from, to));
 };
 
-const held = ({ names, shares }: IndexFile): Map<string, number> =>
+const mapShares = ({ names, shares }: IndexFile): Map<string, number> =>
   new Map(names.flatMap((name, i) => (shares[i] === 0 ? [] : [[name, shares[i]!]])));
 
 const worth = ({ shares, price, fx }: IndexFile): number =>
@@ -113,7 +119,7 @@ type RandomCase = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
 
 function runOf({ steps, events, weighting, rounding }: RandomCase): Run {
   const names = ['A', 'B', 'C', 'D'];
-  const path = (n: number): number[] => {
+  const listPath = (n: number): number[] => {
     let price = 40 + 20 * n;
     return DAYS.map((_, t) => (price *= 1 + steps[(5 * t + 17 * n) % 64]! / 1000));
   };
@@ -122,9 +128,9 @@ function runOf({ steps, events, weighting, rounding }: RandomCase): Run {
   return runIndexCase({
     close: {
       ...Object.fromEntries(
-        names.map((name, n) => [name, path(n).map((price, t) => (t > (endOf.get(n) ?? 99) ? null : price))]),
+        names.map((name, n) => [name, listPath(n).map((price, t) => (t > (endOf.get(n) ?? 99) ? null : price))]),
       ),
-      EURUSD: path(9),
+      EURUSD: listPath(9),
     },
     fields: { SHARES_OUTSTANDING: Object.fromEntries(names.map((name, n) => [name, DAYS.map(() => 1000 * (n + 1))])) },
     reference: { C: { CURRENCY: 'EUR' } },
@@ -153,8 +159,8 @@ test('on random markets a pro forma file is worth its level, and on its effectiv
         if (isRounded && sketch.weighting !== 'PriceWeight') expect(file.shares.every(Number.isInteger)).toBe(true);
         if (k === 0) return;
         // Between sessions, the shares of any two securities change only by their splits.
-        const before = held(files[k - 1]!);
-        const changes = [...held(file)].map(([name, own]) => {
+        const before = mapShares(files[k - 1]!);
+        const changes = [...mapShares(file)].map(([name, own]) => {
           const splits = sketch.events.filter(
             ({ name: n, at, type }) => 'ABCD'[n] === name && type === 'SPLIT' && at === 6 + k,
           );
@@ -166,7 +172,7 @@ test('on random markets a pro forma file is worth its level, and on its effectiv
       const opened = openingFile(columnsOf(run), DAYS[10]!, run.index.book.sm.market);
       const hasEvents = sketch.events.some(({ at }) => at === 10);
       if (hasEvents) return;
-      const [next, last] = [held(opened), held(files[3]!)];
+      const [next, last] = [mapShares(opened), mapShares(files[3]!)];
       expect([...next.keys()].toSorted()).toEqual([...last.keys()].toSorted());
       for (const [name, own] of last) expectNear(next.get(name)!, own, 1e-10);
       expectNear(opened.divisor, files[3]!.divisor, 1e-10);

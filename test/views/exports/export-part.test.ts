@@ -27,7 +27,7 @@ const held = createClosingFile(columns, null, null);
 const announced = { ...held, effective: held.day };
 
 /** Returns an export in parts of `bytes` bytes. */
-function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
+function listParts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
   const results: Uint8Array[] = [];
   let from: ExportPosition | null = { at: 0, rows: 0 };
   while (from !== null) {
@@ -52,14 +52,15 @@ function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8A
 /** Row groups of a Parquet file are its parts. */
 const rowsOfParquet = (bytes: Buffer) => parquetReadObjects({ file: Uint8Array.from(bytes).buffer });
 
-const whole = (table: ExportTableName, format: RowFormat): Buffer => Buffer.concat(parts(table, format, Infinity));
+const exportWhole = (table: ExportTableName, format: RowFormat): Buffer =>
+  Buffer.concat(listParts(table, format, Infinity));
 
 describe.each(EXPORT_NAMES)('%s', (table) => {
   test.each(FORMAT_NAMES.filter((format) => format !== 'xlsx'))(
     'has the same rows as %s whether it is made in one part or in many',
     async (format) => {
-      const many = parts(table, format, 1);
-      const all = whole(table, format);
+      const many = listParts(table, format, 1);
+      const all = exportWhole(table, format);
       // Batches of an Arrow stream are those of its parts.
       if (format === 'arrow')
         expect(tableFromIPC(Buffer.concat(many)).toArray().map(String)).toEqual(
@@ -73,14 +74,16 @@ describe.each(EXPORT_NAMES)('%s', (table) => {
 
   test('names its columns as the catalogue does', () => {
     const names = Object.keys(exportColumns(table, []));
-    expect(whole(table, 'csv').toString().split('\r\n')[0]).toBe(names.join(','));
-    expect(tableFromIPC(whole(table, 'arrow')).schema.names).toEqual(names);
-    const { schema, key_value_metadata: metadata } = parquetMetadata(Uint8Array.from(whole(table, 'parquet')).buffer);
+    expect(exportWhole(table, 'csv').toString().split('\r\n')[0]).toBe(names.join(','));
+    expect(tableFromIPC(exportWhole(table, 'arrow')).schema.names).toEqual(names);
+    const { schema, key_value_metadata: metadata } = parquetMetadata(
+      Uint8Array.from(exportWhole(table, 'parquet')).buffer,
+    );
     expect(schema.slice(1).map(({ name }) => name)).toEqual(names);
     expect(metadata?.find(({ key }) => key === `${names[0]}.meaning`)?.value).toBe(
       exportTable(table).columns[names[0]!]!.meaning,
     );
-    expect((JSON.parse(whole(table, 'json').toString()) as { columns: string[] }).columns).toEqual(names);
+    expect((JSON.parse(exportWhole(table, 'json').toString()) as { columns: string[] }).columns).toEqual(names);
   });
 });
 
@@ -102,7 +105,7 @@ describe('text in CSV', () => {
   ])('%j is written %s', (text, written) => expect(csvText(text)).toBe(written));
 
   test('begins no cell of a whole table with what a spreadsheet computes', () => {
-    const lines = whole('constituents', 'csv').toString();
+    const lines = exportWhole('constituents', 'csv').toString();
     const cells = lines.split(/,|\r\n/).filter((cell) => /^"?[=+@\t\r-]/.test(cell));
     expect(cells.filter((cell) => !/^-?\d/.test(cell))).toEqual([]);
     expect(lines).toContain(`"'=SUM(A1:A9)"`);
@@ -111,7 +114,7 @@ describe('text in CSV', () => {
 });
 
 describe('a workbook', () => {
-  const workbook = async (table: ExportTableName, sheetRows?: number): Promise<Buffer> => {
+  const encodeWorkbook = async (table: ExportTableName, sheetRows?: number): Promise<Buffer> => {
     const source = { columns, window: { start: null, end: null }, market: null };
     const stream = workbookStream({
       ...source,
@@ -123,7 +126,7 @@ describe('a workbook', () => {
   };
 
   test('has texts as texts, whatever they look like, below a frozen header', async () => {
-    const [sheet, ...others] = await readWorkbook(await workbook('constituents'));
+    const [sheet, ...others] = await readWorkbook(await encodeWorkbook('constituents'));
     expect(others).toEqual([]);
     expect(sheet!.name).toBe('constituents');
     expect(sheet!.frozenRows).toBe(1);
@@ -137,8 +140,8 @@ describe('a workbook', () => {
   });
 
   test('continues in further sheets with the same header', async () => {
-    const whole = (await readWorkbook(await workbook('levels')))[0]!.rows;
-    const sheets = await readWorkbook(await workbook('levels', 100));
+    const whole = (await readWorkbook(await encodeWorkbook('levels')))[0]!.rows;
+    const sheets = await readWorkbook(await encodeWorkbook('levels', 100));
     expect(sheets.length).toBe(Math.ceil((whole.length - 1) / 99));
     expect(sheets.every(({ rows }) => rows.length <= 100)).toBe(true);
     for (const { rows } of sheets) expect(rows[0]).toEqual(whole[0]);
@@ -146,13 +149,13 @@ describe('a workbook', () => {
   });
 
   test('has the same bytes each time it is made', async () => {
-    expect((await workbook('trades')).equals(await workbook('trades'))).toBe(true);
+    expect((await encodeWorkbook('trades')).equals(await encodeWorkbook('trades'))).toBe(true);
   });
 });
 
 test('a part can be stopped between its batches', () => {
   const stop = new Error('cancelled');
-  const made = (): unknown =>
+  const exportFirst = (): unknown =>
     exportPart({
       columns,
       table: 'weights',
@@ -165,5 +168,5 @@ test('a part can be stopped between its batches', () => {
         throw stop;
       },
     });
-  expect(made).toThrow(stop);
+  expect(exportFirst).toThrow(stop);
 });

@@ -12,11 +12,11 @@ import {
   levelsIn,
   runIndexCase,
   shareChangesOf,
-  weekdays,
+  listWeekdays,
   type IndexCase,
 } from '../../domain/index-mathematics/index-case.js';
 
-const DAYS = weekdays(16);
+const DAYS = listWeekdays(16);
 const columnsOf = (run: Run) => {
   const bytes = runToColumns(run, { contentHash: 'x' });
   return openColumns((from, to) => bytes.slice(from, to));
@@ -196,7 +196,7 @@ const randomCase = fc
       counts,
       rounding,
     }): Omit<IndexCase, 'events'> & { drawn: typeof events; events: object } => {
-      const path = (n: number): (number | null)[] => {
+      const findPath = (n: number): (number | null)[] => {
         let price = 40 + 20 * n;
         return DAYS.map((_, t) => (price *= 1 + steps[(5 * t + 17 * n) % 64]! / 1000));
       };
@@ -208,9 +208,9 @@ const randomCase = fc
         drawn: events,
         close: {
           ...Object.fromEntries(
-            names.map((name, n) => [name, path(n).map((price, t) => (t > (ended.get(n) ?? 99) ? null : price))]),
+            names.map((name, n) => [name, findPath(n).map((price, t) => (t > (ended.get(n) ?? 99) ? null : price))]),
           ),
-          EURUSD: path(9),
+          EURUSD: findPath(9),
         },
         reference: { C: { CURRENCY: 'EUR' } },
         universe: names,

@@ -21,7 +21,7 @@ interface Asked {
 }
 
 /** Exports a run that is opened for it, and counts the bytes of the run that were read. */
-function exported({ table, format, start }: Asked, keep?: KeepFigures) {
+function exportAndCount({ table, format, start }: Asked, keep?: KeepFigures) {
   const pieces: Uint8Array[] = [];
   bytesRead = 0;
   const input = {
@@ -48,11 +48,11 @@ test.each(['attribution', 'events'] as const)(
       return figures;
     };
     for (const start of [null, '2022-01-01', '2022-12-01']) {
-      const first = exported({ table, format: 'csv', start }, keep);
-      expect(first.bytes).toEqual(exported({ table, format: 'csv', start }).bytes);
+      const first = exportAndCount({ table, format: 'csv', start }, keep);
+      expect(first.bytes).toEqual(exportAndCount({ table, format: 'csv', start }).bytes);
       for (const format of ['csv', 'arrow', 'json'] as const) {
-        const alone = exported({ table, format, start });
-        const again = exported({ table, format, start }, keep);
+        const alone = exportAndCount({ table, format, start });
+        const again = exportAndCount({ table, format, start }, keep);
         expect(again.bytes).toEqual(alone.bytes);
         expect(again.read).toBeLessThan(alone.read);
       }
@@ -60,6 +60,6 @@ test.each(['attribution', 'events'] as const)(
     // Entries deleted between two exports are computed again.
     for (const key of kept.keys()) if (!key.includes('"rows"')) kept.delete(key);
     const request = { table, format: 'csv', start: null } as const;
-    expect(exported(request, keep).bytes).toEqual(exported(request).bytes);
+    expect(exportAndCount(request, keep).bytes).toEqual(exportAndCount(request).bytes);
   },
 );

@@ -7,9 +7,9 @@ import { seeded } from '../../seeded.js';
 
 test('null is a mark among whole numbers and NaN among others: no number is mistaken for it', () => {
   const pieces: Uint8Array[] = [];
-  const word = (text: string) => text;
+  const formatWord = (text: string) => text;
   const writer = createRowWriter(
-    { rowStart: '', separator: ',', rowEnd: '\n', none: 'null', date: word, text: word },
+    { rowStart: '', separator: ',', rowEnd: '\n', none: 'null', date: formatWord, text: formatWord },
     { append: (piece) => void pieces.push(piece.slice()) },
   );
   writer.rows(
@@ -24,7 +24,7 @@ test('null is a mark among whole numbers and NaN among others: no number is mist
 });
 
 /** Returns rows as the CSV writer formats them, in batches of some rows. */
-function written(columns: readonly NamedColumn[], count: number, batch = count): string {
+function writeRows(columns: readonly NamedColumn[], count: number, batch = count): string {
   const pieces: Uint8Array[] = [];
   const writer = createRowWriter(
     { rowStart: '', separator: ',', rowEnd: '\n', none: '', date: (text) => text, text: csvText },
@@ -32,27 +32,28 @@ function written(columns: readonly NamedColumn[], count: number, batch = count):
   );
   for (let from = 0; from < count; from += batch) {
     const to = Math.min(count, from + batch);
-    const part = ({ values, ...column }: NamedColumn): NamedColumn => ({
+    const createPart = ({ values, ...column }: NamedColumn): NamedColumn => ({
       ...column,
       values: 'codes' in values ? { ...values, codes: values.codes.subarray(from, to) } : values.subarray(from, to),
     });
-    writer.rows(columns.map(part), to - from);
+    writer.rows(columns.map(createPart), to - from);
   }
   writer.end();
   return Buffer.concat(pieces).toString();
 }
 
 /** The rows by joining texts. */
-function joined(columns: readonly NamedColumn[], count: number): string {
-  const cell = ({ type, values }: NamedColumn, row: number): string => {
+function joinRows(columns: readonly NamedColumn[], count: number): string {
+  const formatCell = ({ type, values }: NamedColumn, row: number): string => {
     if ('codes' in values) return values.codes[row]! < 0 ? '' : csvText(values.texts[values.codes[row]!]!);
     const value = values[row]!;
     if (Number.isNaN(value) || (values instanceof Int32Array && value === NONE)) return '';
     return type === 'date' ? formatDay(value) : String(value + 0);
   };
-  return Array.from({ length: count }, (_, row) => `${columns.map((column) => cell(column, row)).join(',')}\n`).join(
-    '',
-  );
+  return Array.from(
+    { length: count },
+    (_, row) => `${columns.map((column) => formatCell(column, row)).join(',')}\n`,
+  ).join('');
 }
 
 /** A column of each type; both kinds of numbers repeat values often. */
@@ -93,17 +94,17 @@ test.each([
   ['a text that is longer than any cell', 2000, [...SHORT, 'z'.repeat(9000)]],
 ])('rows of columns are their cells, joined: %s', (_what, count, texts) => {
   const columns = randomColumns(count, texts);
-  expect(written(columns, count) === joined(columns, count)).toBe(true);
-  expect(written(columns, count, 777) === joined(columns, count)).toBe(true);
+  expect(writeRows(columns, count) === joinRows(columns, count)).toBe(true);
+  expect(writeRows(columns, count, 777) === joinRows(columns, count)).toBe(true);
 });
 
 test('more columns than are written at once are written cell by cell', () => {
   const columns = [1, 2, 3].flatMap(() => randomColumns(100, SHORT));
-  expect(written(columns, 100)).toBe(joined(columns, 100));
+  expect(writeRows(columns, 100)).toBe(joinRows(columns, 100));
 });
 
 test.each([0, 1, 2999])('an infinite number in row %i is refused', (row) => {
   const values = new Float64Array(3000).fill(0.5);
   values[row] = -Infinity;
-  expect(() => written([{ name: 'number', type: 'number', values }], 3000)).toThrow('-Infinity');
+  expect(() => writeRows([{ name: 'number', type: 'number', values }], 3000)).toThrow('-Infinity');
 });

@@ -50,7 +50,10 @@ function keeping(): { readonly keep: KeepFigures; readonly kept: Map<string, Dat
   return { keep, kept };
 }
 
-function shown(input: Omit<ExposuresInput, 'keep'>, keep: KeepFigures = (_what, size) => createFigures(size)): unknown {
+function renderView(
+  input: Omit<ExposuresInput, 'keep'>,
+  keep: KeepFigures = (_what, size) => createFigures(size),
+): unknown {
   const json = createJsonWriter();
   writeExposures(json, exposuresOf(open(), { ...input, keep }));
   return JSON.parse(new TextDecoder().decode(json.bytes()));
@@ -64,12 +67,12 @@ test('figures that are kept from other windows and intervals are those of a view
     { window: { start: '2020-08-03', end: null }, interval: 'weekly' },
     {},
   ];
-  for (const ask of asks) expect(shown({ ...asked, ...ask }, keep)).toEqual(shown({ ...asked, ...ask }));
+  for (const ask of asks) expect(renderView({ ...asked, ...ask }, keep)).toEqual(renderView({ ...asked, ...ask }));
 });
 
 test('the text of a part of earlier output equals that of the part written separately', () => {
   const { keep, kept } = keeping();
-  const text = (window: ExposuresInput['window'], keepIn: KeepFigures) => {
+  const formatText = (window: ExposuresInput['window'], keepIn: KeepFigures) => {
     const json = createJsonWriter();
     writeExposures(json, exposuresOf(open(), { ...asked, groups: 100, window, keep: keepIn }));
     return new TextDecoder().decode(json.bytes());
@@ -83,7 +86,9 @@ test('the text of a part of earlier output equals that of the part written separ
     { start: '2020-07-01', end: null },
   ];
   for (const window of windows)
-    expect(text(window, keep)).toBe(text(window, (_what, size) => createFigures({ ...size, areWritten: false })));
+    expect(formatText(window, keep)).toBe(
+      formatText(window, (_what, size) => createFigures({ ...size, areWritten: false })),
+    );
   const days = open().i32('days').length;
   for (const [key, { texts, values }] of kept) {
     const written = Array.from(texts!, (known) => [known?.first, known?.end]);
@@ -99,21 +104,21 @@ test('a view that is stopped keeps the dates before, and a later one continues a
     if (dates === DATES) throw new Error('stopped');
     dates++;
   };
-  expect(() => shown({ ...asked, onDate }, keep)).toThrow('stopped');
+  expect(() => renderView({ ...asked, onDate }, keep)).toThrow('stopped');
   let others = 0;
-  expect(shown({ ...asked, onDate: () => void others++ }, keep)).toEqual(shown(asked));
+  expect(renderView({ ...asked, onDate: () => void others++ }, keep)).toEqual(renderView(asked));
   expect(dates + others).toBe(open().i32('days').length);
 });
 
 test('cached figures are computed once: a window within another reads no datapoint again', () => {
   const { keep, kept } = keeping();
-  shown(asked, keep);
+  renderView(asked, keep);
   expect(new Set(kept.keys())).toEqual(
     new Set(['["concentration"]', '["groups","SECTOR",null]', '["field","A",null]', '["turnover"]']),
   );
   const fields = { fields: ['A'], standsAlone: () => true, on: () => expect.unreachable() };
   const part = { ...asked, window: { start: '2020-04-01', end: '2020-04-30' } };
-  expect(shown({ ...part, fields }, keep)).toEqual(shown(part));
+  expect(renderView({ ...part, fields }, keep)).toEqual(renderView(part));
 });
 
 test('figures that the run of a benchmark has are not computed again for another run', () => {
@@ -122,7 +127,7 @@ test('figures that the run of a benchmark has are not computed again for another
     key: 'B',
   };
   const { keep: ofBenchmark } = keeping();
-  shown(asked, ofBenchmark);
+  renderView(asked, ofBenchmark);
   const fields: ExposuresInput['fields'] = {
     ...asked.fields,
     on: (day, weights) => ({
@@ -130,10 +135,12 @@ test('figures that the run of a benchmark has are not computed again for another
       held: (side) => (side === 'own' ? { columns: COLUMNS, weights, count: NAMES } : expect.unreachable()),
     }),
   };
-  const beside = shown({ ...asked, fields, benchmark: { id: 'B', key, holdings, keep: ofBenchmark } });
-  expect(beside).toEqual(shown({ ...asked, benchmark: { id: 'B', key, holdings, keep: null } }));
+  const beside = renderView({ ...asked, fields, benchmark: { id: 'B', key, holdings, keep: ofBenchmark } });
+  expect(beside).toEqual(renderView({ ...asked, benchmark: { id: 'B', key, holdings, keep: null } }));
   const alone = { ...fields, standsAlone: () => false };
-  expect(() => shown({ ...asked, fields: alone, benchmark: { id: 'B', key, holdings, keep: ofBenchmark } })).toThrow();
+  expect(() =>
+    renderView({ ...asked, fields: alone, benchmark: { id: 'B', key, holdings, keep: ofBenchmark } }),
+  ).toThrow();
 });
 
 test('active share is half the sum of the differences, whatever names a benchmark has in which order', () => {

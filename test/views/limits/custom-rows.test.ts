@@ -7,18 +7,18 @@ import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { formatDay } from '#domain/time/days.js';
 import { limitsView } from '#views/limits/limits-view.js';
 import { fc } from '../../fast-check.js';
-import { opened } from '../../domain/backtest/extend/extended.js';
+import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';
 import { randomDocument, tryRun } from '../../domain/backtest/random-run.js';
 
-const row = (type: string, params: Record<string, unknown>): ConstraintRow => ({ id: '', type, params });
+const createRow = (type: string, params: Record<string, unknown>): ConstraintRow => ({ id: '', type, params });
 
 /** Returns the view of a client's rows over a run up to a date. */
-function watched(columns: RunColumns, rows: readonly ConstraintRow[], end: string | null = null) {
+function renderCustomRows(columns: RunColumns, rows: readonly ConstraintRow[], end: string | null = null) {
   const { names } = columns.header;
   const groups = names.map((name) => `G${name.codePointAt(name.length - 1)! % 3}`);
-  const none = (): never => {
+  const refuseCall = (): never => {
     throw new Error('no row reads numbers');
   };
   return limitsView(columns, {
@@ -27,7 +27,7 @@ function watched(columns: RunColumns, rows: readonly ConstraintRow[], end: strin
       rowsOn: (_day, held) =>
         createLimitRows(rows, {
           identifiers: names,
-          numbers: none,
+          numbers: refuseCall,
           categories: () => groups,
           covers: (name) => held[name] === 1,
         }),
@@ -39,10 +39,10 @@ function watched(columns: RunColumns, rows: readonly ConstraintRow[], end: strin
 }
 
 const FLOORS = [
-  row('GroupBounds', { field: 'SECTOR', lower: 0.1, upper: 0.5 }),
-  row('GroupCardinality', { field: 'SECTOR', minimum: 2 }),
-  row('PositionBounds', { lower: 0.05, upper: 0.3 }),
-  row('EffectiveNumber', { minimum: 3 }),
+  createRow('GroupBounds', { field: 'SECTOR', lower: 0.1, upper: 0.5 }),
+  createRow('GroupCardinality', { field: 'SECTOR', minimum: 2 }),
+  createRow('PositionBounds', { lower: 0.05, upper: 0.3 }),
+  createRow('EffectiveNumber', { minimum: 3 }),
 ];
 
 test('later holdings do not change custom rows of earlier closes', () => {
@@ -58,9 +58,9 @@ test('later holdings do not change custom rows of earlier closes', () => {
         const end = formatDay(whole.days[Math.floor(part * whole.days.length)]!);
         const cut = tryRun(market, document, { end });
         if (cut === undefined) return;
-        const [all, some] = [whole, cut].map((run) => opened(runToColumns(run, { contentHash: 's' })));
+        const [all, some] = [whole, cut].map((run) => openExtended(runToColumns(run, { contentHash: 's' })));
         if (all!.header.names.length > some!.header.names.length) later++;
-        expect(watched(all!, FLOORS, end)).toEqual(watched(some!, FLOORS));
+        expect(renderCustomRows(all!, FLOORS, end)).toEqual(renderCustomRows(some!, FLOORS));
       },
     ),
     { numRuns: 25 },
@@ -70,15 +70,15 @@ test('later holdings do not change custom rows of earlier closes', () => {
 
 test('a count may have only a minimum, and an effective number has the requested bound', () => {
   const context = { identifiers: ['A', 'B'], numbers: () => new Float64Array(2), categories: () => [null, null] };
-  const bounds = (type: string, params: Record<string, unknown>) =>
-    createLimitRows([row(type, params)], context).map(({ side, limit }) => [side, limit]);
-  expect(bounds('Cardinality', { minimum: 2 })).toEqual([['lower', 2]]);
-  expect(bounds('Cardinality', { maximum: 2 })).toEqual([
+  const listBounds = (type: string, params: Record<string, unknown>) =>
+    createLimitRows([createRow(type, params)], context).map(({ side, limit }) => [side, limit]);
+  expect(listBounds('Cardinality', { minimum: 2 })).toEqual([['lower', 2]]);
+  expect(listBounds('Cardinality', { maximum: 2 })).toEqual([
     ['lower', 1],
     ['upper', 2],
   ]);
   // 1 divided by the square of its root is 24.999999999999996.
-  expect(bounds('EffectiveNumber', { minimum: 25 })).toEqual([['lower', 25]]);
+  expect(listBounds('EffectiveNumber', { minimum: 25 })).toEqual([['lower', 25]]);
 });
 
 test.each([
@@ -102,7 +102,7 @@ test.each([
     rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: 'EqualWeight' }, treatment: { delisting: 'action_value' } },
   });
-  const columns = opened(runToColumns(tryRun(market, document)!, { contentHash: 's' }));
-  const rows = [row('LinearConstraint', { coefficients: { B: 1 }, lower: 0.2 })];
-  expect(watched(columns, rows).breaches).toMatchObject([{ begin: '2024-01-04', end: null, cause }]);
+  const columns = openExtended(runToColumns(tryRun(market, document)!, { contentHash: 's' }));
+  const rows = [createRow('LinearConstraint', { coefficients: { B: 1 }, lower: 0.2 })];
+  expect(renderCustomRows(columns, rows).breaches).toMatchObject([{ begin: '2024-01-04', end: null, cause }]);
 });

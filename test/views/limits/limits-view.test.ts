@@ -5,7 +5,7 @@ import { formatDay } from '#domain/time/days.js';
 import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
 import { limitsView } from '#views/limits/limits-view.js';
 import { fc } from '../../fast-check.js';
-import { opened } from '../../domain/backtest/extend/extended.js';
+import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';
 import { randomDocument, tryRun } from '../../domain/backtest/random-run.js';
 
@@ -13,14 +13,14 @@ const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 8);
 
 /** Headroom of each sentence of a rule, by its wording. */
 const BY_WORDS: Record<LimitRuleName, (weights: readonly number[]) => number[]> = {
-  UCITS_5_10_40: (weights) => [0.1 - largest(weights), 0.4 - above(weights, 0.05)],
-  UCITS_20_35: (weights) => [0.35 - largest(weights), 0.2 - (weights.toSorted((a, b) => b - a)[1] ?? 0)],
-  RIC_25_5_50: (weights) => [0.25 - largest(weights), 0.5 - above(weights, 0.05)],
+  UCITS_5_10_40: (weights) => [0.1 - findLargest(weights), 0.4 - sumAbove(weights, 0.05)],
+  UCITS_20_35: (weights) => [0.35 - findLargest(weights), 0.2 - (weights.toSorted((a, b) => b - a)[1] ?? 0)],
+  RIC_25_5_50: (weights) => [0.25 - findLargest(weights), 0.5 - sumAbove(weights, 0.05)],
   SEC_75_5_10: (weights) => [sum(weights.filter((weight) => weight <= 0.05)) - 0.75],
 };
 const sum = (weights: readonly number[]): number => weights.reduce((total, weight) => total + weight, 0);
-const largest = (weights: readonly number[]): number => Math.max(0, ...weights);
-const above = (weights: readonly number[], trigger: number): number =>
+const findLargest = (weights: readonly number[]): number => Math.max(0, ...weights);
+const sumAbove = (weights: readonly number[], trigger: number): number =>
   sum(weights.filter((weight) => weight > trigger));
 
 /** Periods of consecutive closes beyond a bound. */
@@ -41,7 +41,7 @@ function byIssuer(weights: readonly number[], issuers: readonly string[]): numbe
 }
 
 /** Returns weights after the price of one security has moved. */
-function moved(weights: readonly number[], name: number, move: number): number[] {
+function movePrice(weights: readonly number[], name: number, move: number): number[] {
   const after = weights.map((weight, i) => (i === name ? weight * (1 + move) : weight));
   return after.map((weight) => weight / (1 + weights[name]! * move));
 }
@@ -61,7 +61,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
       fc.property(randomMarket, randomDocument, ({ market }, document) => {
         const run = tryRun(market, document);
         if (run === undefined) return;
-        const columns = opened(runToColumns(run, { contentHash: 's' }));
+        const columns = openExtended(runToColumns(run, { contentHash: 's' }));
         const { names } = columns.header;
         const days = columns.i32('days');
         const dates = Array.from(days, formatDay);
@@ -102,7 +102,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
             if (Math.min(...expected[t]!) < -1e-12) expect([move, name]).toEqual([null, -1]);
             if (name < 0) continue;
             const isBeyond = (i: number, by: number, tolerance: number) =>
-              Math.min(...headroomOf(moved(closes[t]!, i, by), t)) < -tolerance;
+              Math.min(...headroomOf(movePrice(closes[t]!, i, by), t)) < -tolerance;
             const ways = move === 0 ? [1, -1] : [Math.sign(move)]; // At a bound, a rise or a fall may exceed it.
             expect(ways.some((way) => isBeyond(name, move * (1 + 1e-6) + way * 1e-7, 0))).toBe(true);
             distances++;

@@ -206,7 +206,7 @@ test('a report of an overlay states its kind, its underlying index, and every te
 });
 
 test('the headroom drawn is that of the rule named, else of the index, else of the fallback', () => {
-  const drawn = (of: RunFigures, rules: object) => {
+  const drawChart = (of: RunFigures, rules: object) => {
     const block = { kind: 'chart', lines: ['headroom'], index_id: 'SAMPLE', ...rules };
     return /Headroom ([^,\n]+), latest/.exec(
       readPdf(render({ template: parse([block]), figures: of }).bytes).text,
@@ -214,13 +214,13 @@ test('the headroom drawn is that of the rule named, else of the index, else of t
   };
   const unwatched = { ...figures, watchedRule: null };
   const fallback = { fallback_rule: 'UCITS_5_10_40' };
-  expect(drawn(figures, { rule: 'RIC_25_5_50', ...fallback })).toBe('RIC 25/5/50');
-  expect(drawn(figures, fallback)).toBe('UCITS 20/35');
-  expect(drawn(unwatched, fallback)).toBe('UCITS 5/10/40');
-  expect(drawn(unwatched, {})).toBeUndefined();
+  expect(drawChart(figures, { rule: 'RIC_25_5_50', ...fallback })).toBe('RIC 25/5/50');
+  expect(drawChart(figures, fallback)).toBe('UCITS 20/35');
+  expect(drawChart(unwatched, fallback)).toBe('UCITS 5/10/40');
+  expect(drawChart(unwatched, {})).toBeUndefined();
   const { blocks } = createBuiltInTemplate('REBALANCE-A4', 'SAMPLE');
   const chart = blocks.find(({ kind }) => kind === 'chart')!;
-  expect(drawn(figures, chart)).toBe('UCITS 20/35');
+  expect(drawChart(figures, chart)).toBe('UCITS 20/35');
 });
 
 test('a report without the store says why figures of the market are missing', () => {

@@ -99,14 +99,14 @@ interface Font {
 
 function readFont(objects: ReadonlyMap<number, PdfObject>, id: number): Font {
   const { dictionary } = objects.get(id)!;
-  const reference = (name: string): PdfObject =>
+  const createReference = (name: string): PdfObject =>
     objects.get(Number(new RegExp(`/${name} \\[?(\\d+) 0 R`).exec(dictionary)![1]))!;
   const widths = /\/W \[0 \[([^\]]*)\]/
-    .exec(reference('DescendantFonts').dictionary)![1]!
+    .exec(createReference('DescendantFonts').dictionary)![1]!
     .trim()
     .split(/\s+/)
     .map(Number);
-  const table = reference('ToUnicode').stream!.toString('latin1');
+  const table = createReference('ToUnicode').stream!.toString('latin1');
   const characters = new Map<number, string>();
   for (const [, first, list] of table.matchAll(/<(\w+)> <\w+> \[([^\]]*)\]/g)) {
     [...list!.matchAll(/<([\w ]*)>/g)].forEach((entry, i) => {

@@ -114,8 +114,8 @@ describe('bytes', () => {
       render(rendering),
       render({ ...rendering, renderedAt: '2027-01-31T13:59:01.000000+00:00' }),
     ].map(({ bytes }) => readPdf(bytes));
-    const without = ({ text }: Pdf): string => text.replaceAll(/Rendered .* UTC/g, '');
-    expect(without(first!)).toBe(without(second!));
+    const removeTime = ({ text }: Pdf): string => text.replaceAll(/Rendered .* UTC/g, '');
+    expect(removeTime(first!)).toBe(removeTime(second!));
     expect(first!.source).toContain('D:20261120030540Z');
     expect(second!.source).toContain('D:20270131135901Z');
   });

@@ -92,7 +92,7 @@ const STAMP = {
 function sampleMarket({ names, benchmark, companies, sectors, isFlat }: SampleOptions, dates: readonly string[]) {
   const random = createCounterRandom({ seed: 11, stream: names });
   const ids = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
-  const path = (): number[] => {
+  const listPath = (): number[] => {
     let price = 20 + 80 * random.uniform();
     return dates.map(() => (price *= isFlat ? 1 : 1 + 0.03 * (random.uniform() - 0.495)));
   };
@@ -103,7 +103,7 @@ function sampleMarket({ names, benchmark, companies, sectors, isFlat }: SampleOp
   const hasReference = companies !== undefined || sectors !== undefined;
   return buildMarket({
     dates,
-    close: Object.fromEntries([...ids, ...(benchmark ? ['ZBENCH'] : [])].map((id) => [id, path()])),
+    close: Object.fromEntries([...ids, ...(benchmark ? ['ZBENCH'] : [])].map((id) => [id, listPath()])),
     fields: { SHARES_OUTSTANDING: Object.fromEntries(ids.map((id, i) => [id, dates.map(() => 1e6 / (i + 1))])) },
     reference: hasReference ? Object.fromEntries(ids.map((id, i) => [id, referenceOf(i)])) : {},
     universes: ids.map((identifier) => ({ universe: 'ALL', identifier, start: null, end: null })),

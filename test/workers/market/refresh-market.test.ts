@@ -77,7 +77,7 @@ const bitsOf = ({ identifiers, dates, fields, actions }: MarketData) =>
       .map(([name, panel]) => [name, Buffer.from(panel.buffer, panel.byteOffset, panel.byteLength).toString('base64')]),
     actions,
   ]);
-const bits = (handle: MarketHandle) => bitsOf(openMarket(handle));
+const formatBits = (handle: MarketHandle) => bitsOf(openMarket(handle));
 const add = (
   held: MarketHandle,
   fresh: MarketHandle,
@@ -112,7 +112,7 @@ test('a store that grows is at every step, bit for bit and by its hash, the one 
         let dividends: readonly number[] = [0];
         let held = await loaded(contentOf(0, day, { dividends, dueDay }));
         for (const { days, isActed } of steps) {
-          versions.push({ handle: held, bits: bits(held) });
+          versions.push({ handle: held, bits: formatBits(held) });
           if (isActed) dividends = [...dividends, day];
           const fresh = await loaded(contentOf(day, day + days, { dividends, dueDay }));
           day += days;
@@ -125,9 +125,9 @@ test('a store that grows is at every step, bit for bit and by its hash, the one 
           ).handle;
           const whole = await loaded(contentOf(0, day, { dividends, dueDay }));
           expect([held.contentHash, held.digests]).toEqual([whole.contentHash, whole.digests]);
-          expect(bits(held)).toBe(bits(whole));
+          expect(formatBits(held)).toBe(formatBits(whole));
         }
-        for (const version of versions) expect(bits(version.handle)).toBe(version.bits);
+        for (const version of versions) expect(formatBits(version.handle)).toBe(version.bits);
       },
     ),
     { numRuns: 40 },
@@ -149,11 +149,11 @@ test('days are added behind those held without copying them, until the room is u
 test('of two versions derived from one, as after a cancelled refresh, neither writes where the other did', async () => {
   const held = await loaded(contentOf(0, 10, { dividends: [0] }));
   const lost = (await add(held, await loaded(contentOf(10, 12, { dividends: [0] })))).handle;
-  const before = bits(lost);
+  const before = formatBits(lost);
   const fresh = contentOf(10, 13, { dividends: [0] });
   fresh.fields.get('CLOSE')!.fill(77);
   const { handle } = await add(held, await loaded(fresh));
-  expect(bits(lost)).toBe(before);
+  expect(formatBits(lost)).toBe(before);
   expect(openMarket(handle).fields.get('CLOSE')!.subarray(-NAMES.length)).toEqual(Float64Array.of(77, 77, 77, 77));
 });
 

@@ -8,7 +8,7 @@ const sample = sampleRun({ names: 30, start: '2018-01-01', end: '2021-06-30', co
 const open = () => ({ columns: openColumns((from, to) => sample.columns.subarray(from, to)), market: null });
 
 /** Returns a workbook in parts, each requested with an id. */
-async function parts(idOf: (part: number) => string): Promise<Buffer[]> {
+async function readParts(idOf: (part: number) => string): Promise<Buffer[]> {
   const results: Buffer[] = [];
   let from: ExportPosition | null = { at: 0, rows: 0 };
   while (from !== null) {
@@ -28,8 +28,8 @@ async function parts(idOf: (part: number) => string): Promise<Buffer[]> {
 }
 
 test('a workbook that a thread has lost continues with the byte after the last part', async () => {
-  const whole = await parts(() => 'kept');
+  const whole = await readParts(() => 'kept');
   expect(whole.length).toBeGreaterThan(2);
-  const lost = await parts((part) => `lost ${part}`);
+  const lost = await readParts((part) => `lost ${part}`);
   expect(Buffer.concat(lost).equals(Buffer.concat(whole))).toBe(true);
 });

@@ -1,6 +1,7 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
+import { useFindingField } from '../../state/finding-fields.js';
 import type { Json } from '../../words/paths.js';
 import { isMissing, messageAt, nearest } from '../../words/findings.js';
 import { formHelp, helpOfChoice } from '../../words/help.js';
@@ -39,14 +40,14 @@ export function Field({
   const [isTouched, setTouched] = useState(false);
   // A required field shows a star, not an error, before its first edit.
   const shown = isTouched ? findings : findings.filter((finding) => !isMissing(finding));
-  const { label, help, unit, isRequired = false, kind, link } = spec;
+  const { label, unit, isRequired = false, kind, link } = spec;
+  useFindingField(findings, { id: `${id}-field`, member: spec.name, label });
   const said = shown.length + notes.length > 0 ? `${id}-said` : undefined;
-  const chosen = typeof value === 'string' ? value : typeof spec.otherwise === 'string' ? spec.otherwise : undefined;
-  const meaning = kind === 'choice' && typeof help === 'string' ? helpOfChoice(help, chosen) : help;
-  const explained = [meaning, isShort(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
+  const explained = helpText(spec, value);
   const described = [explained === '' ? undefined : `${id}-help`, said].filter(Boolean).join(' ');
   return (
     <div
+      id={`${id}-field`}
       class={`field kind-${kind}${spec.isWide === true ? ' is-wide' : ''}`}
       onFocusOut={() => setTouched(true)}
       onChange={() => setTouched(true)}
@@ -85,6 +86,13 @@ export function Field({
       {said !== undefined && <Said id={said} spec={spec} findings={shown} notes={notes} onChange={onChange} />}
     </div>
   );
+}
+
+/** Returns the help of a field for its value, with a unit that does not fit next to the label. */
+function helpText({ kind, help, unit, otherwise }: FieldSpec, value: Json | undefined): string {
+  const chosen = typeof value === 'string' ? value : typeof otherwise === 'string' ? otherwise : undefined;
+  const meaning = kind === 'choice' && typeof help === 'string' ? helpOfChoice(help, chosen) : help;
+  return [meaning, isShort(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
 }
 
 interface SaidProps extends Pick<FieldProps, 'spec' | 'findings' | 'onChange'> {

@@ -1,7 +1,9 @@
 import type { ImportResult } from '#clients/typescript/divisor.js';
+import { useLayoutEffect } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { LinkButton } from '../../components/button.js';
 import { FindingTable } from '../../components/finding-table.js';
+import { rescueFocus } from '../../components/focus.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { activateStore } from '../../state/actions.js';
@@ -15,6 +17,7 @@ export const ABOVE = [{ address: '/console/data', text: 'Data' }];
 /** Renders the store that an import created. */
 export function Imported({ result }: { readonly result: ImportResult }) {
   const { store, rows, identifiers, start, end, findings } = result;
+  useLayoutEffect(rescueFocus, []); // The pressed button is gone.
   return (
     <Page
       title="Imported"

@@ -34,7 +34,7 @@ import {
   WorkshopContext,
   type Draft,
 } from './draft.js';
-import { Beneath, fromTemplate } from './from-template.js';
+import { Beneath, fromTemplate, useAbsent } from './from-template.js';
 import { Live } from './live.js';
 import { Overlay, overlayOn } from './overlay.js';
 import { Changes, Identity, Precision, Schedule, Treatment, Universe } from './parts.js';
@@ -115,9 +115,10 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const document = draft.document.value;
   const names = useNames(storeOf(document));
   const isChanged = !isSame(document, first);
-  // The validity of a document depends on stored documents, for example its parent.
+  // The validity of a document depends on stored documents, for example its parent: without it, every answer is an error.
+  const absent = useAbsent(opened.beneath);
   const report = useOneAtATime(
-    JSON.stringify(document),
+    absent?.length === 0 ? JSON.stringify(document) : null,
     () => service.value.call('validateIndex', { body: bodyOf(document) }),
     world.value,
   );
@@ -156,7 +157,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
           }
         >
           {left && isChanged && <Left onDiscard={discard} />}
-          {opened.beneath !== undefined && <Beneath documents={opened.beneath} />}
+          {absent !== undefined && <Beneath absent={absent} />}
           <Saved id={id} saving={saving} mine={document} note={note} />
           <div class="designer">
             <Forms document={document} />

@@ -25,12 +25,19 @@ export async function fromTemplate(template: string, id: string | null, signal: 
   return { document: bodies.at(-1) ?? {}, etag: null, isStored: false, beneath: bodies.slice(0, -1) };
 }
 
+/** Returns the underlying documents of a template that are not stored yet; undefined until that is known. */
+export function useAbsent(documents: readonly JsonObject[] = []): readonly JsonObject[] | undefined {
+  const key = documents.length === 0 ? null : 'indices';
+  const indices = useResource(key, (signal) => service.value.call('listIndices', { signal }));
+  if (documents.length === 0) return documents;
+  if (indices.data === undefined) return indices.trouble === null ? undefined : [];
+  const stored = new Set(indices.data.indices.map(({ id }) => id));
+  return documents.filter(({ id }) => !stored.has(String(id)));
+}
+
 /** Renders the indices of a template that are not stored yet, and a button that stores them. */
-export function Beneath({ documents }: { readonly documents: readonly JsonObject[] }) {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const stored = new Set(indices.data?.indices.map(({ id }) => id));
-  const absent = documents.filter(({ id }) => !stored.has(String(id)));
-  if (indices.data === undefined || absent.length === 0) return null;
+export function Beneath({ absent }: { readonly absent: readonly JsonObject[] }) {
+  if (absent.length === 0) return null;
   const ids = absent.map(({ id }) => String(id)).join(', ');
   const what = absent.length === 1 ? ids : countValues(absent.length, 'index', 'indices');
   const store = async () => {
@@ -44,7 +51,9 @@ export function Beneath({ documents }: { readonly documents: readonly JsonObject
     <Banner
       kind="info"
       title={`This index requires ${ids}.`}
-      action={<ActionButton act={store}>{`Store ${what}`}</ActionButton>}
-    />
+      action={<ActionButton kind="main" act={store}>{`Store ${what}`}</ActionButton>}
+    >
+      <p>The definition is checked and previewed once {absent.length === 1 ? 'it is' : 'they are'} stored.</p>
+    </Banner>
   );
 }

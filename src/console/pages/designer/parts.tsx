@@ -1,11 +1,15 @@
 import type { ParameterSpec } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { rescueFocus } from '../../components/focus.js';
 import { FieldGrid } from '../../components/form/field.js';
 import { fieldOf, isRead, withoutUnread, type FieldSpec } from '../../components/form/field-spec.js';
+import { Icon } from '../../components/icon.js';
+import { messageAt } from '../../words/findings.js';
 import { isObject, addValue, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { DocumentField } from './document-field.js';
-import { useWorkshop } from './draft.js';
+import { findingsAt, useWorkshop } from './draft.js';
 
 interface PartProps {
   readonly title: string;
@@ -81,7 +85,8 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   };
   const put = (name: string, next: Json | undefined) => {
     // Entries of an object.
-    const written = addValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject;
+    const changed = addValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject;
+    const written = withParts(changed, value, fields);
     const kept = withoutUnread(fields, written) as JsonObject; // Members of the same object.
     left.current = Object.fromEntries(Object.entries(written).filter(([own]) => !(own in kept)));
     draft.set(within, kept);
@@ -90,16 +95,94 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
     <FieldGrid>
       {fields
         .filter((parameter) => isRead(parameter, fields, value))
-        .map((parameter) => (
-          <DocumentField
-            key={parameter.name}
-            spec={specOf(parameter)}
-            within={within}
-            isDisabled={fixed.includes(parameter.name)}
-            onChange={(next) => put(parameter.name, next)}
-          />
-        ))}
+        .map((parameter) =>
+          isParts(parameter) ? (
+            <Universes
+              key={parameter.name}
+              fields={fields}
+              within={[...within, parameter.name]}
+              help={parameter.help}
+            />
+          ) : (
+            <DocumentField
+              key={parameter.name}
+              spec={specOf(parameter)}
+              within={within}
+              isDisabled={fixed.includes(parameter.name)}
+              onChange={(next) => put(parameter.name, next)}
+            />
+          ),
+        )}
     </FieldGrid>
+  );
+}
+
+/** Returns true for the universes of a set of universes, which have the fields of a universe. */
+const isParts = ({ name, type }: ParameterSpec): boolean => name === 'of' && type === 'json';
+
+/** Returns a universe that became a set with the universe that it was as its first part. */
+function withParts(changed: JsonObject, before: Json | undefined, fields: readonly ParameterSpec[]): JsonObject {
+  const parts = fields.find(isParts);
+  if (parts === undefined || changed[parts.name] !== undefined || !isRead(parts, fields, changed)) return changed;
+  return { ...changed, [parts.name]: [before ?? FRESH, FRESH] };
+}
+
+const FRESH: JsonObject = { kind: 'all' };
+
+/** Maximum nesting of universes. */
+const DEPTH_MAX = 4;
+
+/** Returns the fields of a universe in a set; the innermost one is not a set. */
+const fieldsWithin = (fields: readonly ParameterSpec[], within: Path): readonly ParameterSpec[] => {
+  const parts = fields.find(isParts);
+  if (parts === undefined || within.filter((step) => typeof step === 'number').length < DEPTH_MAX - 2) return fields;
+  const sets = new Set(parts.when?.flatMap(({ kind = [] }) => kind));
+  return fields.map((own) => ({ ...own, choices: own.choices?.filter((choice) => !sets.has(choice)) ?? null }));
+};
+
+interface UniversesProps {
+  readonly fields: readonly ParameterSpec[];
+  /** Path of the list. */
+  readonly within: Path;
+  readonly help: string | null;
+}
+
+/** Renders the universes of a set, each with its fields. */
+function Universes({ fields, within, help }: UniversesProps) {
+  const { draft, findings } = useWorkshop();
+  const parts = draft.at(within);
+  const rows = Array.isArray(parts) ? (parts as readonly Json[]) : [];
+  const [removed, setRemoved] = useState(0);
+  return (
+    <fieldset class="field-group">
+      <legend>Universes</legend>
+      {help !== null && <p class="field-help">{help}</p>}
+      {findingsAt(findings, within).map((finding) => (
+        <p key={finding.code} class="down">
+          {messageAt(finding, 'of', 'Universes')}
+        </p>
+      ))}
+      {rows.map((_, at) => (
+        // Values of other kinds belong to their row.
+        <div key={`${removed} ${at}`} class="field-row" role="group" aria-label={`Universe ${at + 1}`}>
+          <Fields fields={fieldsWithin(fields, within)} within={[...within, at]} />
+          <Button
+            kind="bare"
+            aria-label={`Remove universe ${at + 1}`}
+            onClick={() => {
+              setRemoved(removed + 1);
+              draft.set([...within, at], undefined);
+              setTimeout(rescueFocus);
+            }}
+          >
+            <Icon name="close" />
+          </Button>
+        </div>
+      ))}
+      <Button onClick={() => draft.set([...within, rows.length], FRESH)}>
+        <Icon name="plus" /> Add a universe
+      </Button>
+    </fieldset>
   );
 }
 

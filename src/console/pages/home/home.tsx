@@ -1,6 +1,7 @@
 import { Icon } from '../../components/icon.js';
 import { LinkButton } from '../../components/button.js';
 import { Page } from '../../components/page.js';
+import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Answered } from '../../components/wait.js';
 import { health } from '../../state/live.js';
 import { may } from '../../state/principal.js';
@@ -22,7 +23,12 @@ const LatestJobs = lazy('the latest jobs', async () => (await import('./latest-j
 /** Returns true while a started service reads the previously served market. */
 const isBeingRead = (): boolean => health.value?.store.active === null && health.value.store.status === 'loading';
 
-const BeingRead = () => <Banner kind="info" title="The data store is being loaded after the restart." />;
+const BeingRead = () => (
+  <>
+    <Banner kind="info" title="The data store is being loaded after the restart." />
+    <FiguresSkeleton />
+  </>
+);
 
 /** Page with an overview: the served market, running jobs, and all indices with their state. */
 export function Home() {

@@ -6,6 +6,7 @@ import { EmptyState } from '../../components/empty-state.js';
 import { Icon } from '../../components/icon.js';
 import { Problem } from '../../components/problem.js';
 import { Progress } from '../../components/progress.js';
+import { ValueSkeleton } from '../../components/skeleton.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
@@ -47,13 +48,16 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
     };
   });
   if (rows.length === 0) return hasData ? <NoIndex /> : null;
+  // A service that is starting answers later.
+  const isWaited = runs.data === undefined && (runs.isLoading || runs.trouble?.retrySeconds != null);
+  const columns = isWaited ? COLUMNS.map((column) => (OF_INDEX.has(column.id) ? column : awaited(column))) : COLUMNS;
   return (
     <>
       {asking.trouble !== null && <Problem trouble={asking.trouble} />}
       <Table
         label="indices"
         name="indices"
-        columns={COLUMNS.filter(({ id }) => rows.some(OPTIONAL.get(id) ?? (() => true)))}
+        columns={columns.filter(({ id }) => rows.some(OPTIONAL.get(id) ?? (() => true)))}
         rows={rows}
         keyOf={({ index }) => index.id}
         addressOf={({ index }) => indexAddress(index.id)}
@@ -103,6 +107,11 @@ function NoIndex() {
 const withSign = (value: number | null | undefined) => (
   <span class={`number ${signClass(value)}`}>{change(value)}</span>
 );
+
+/** Columns that are known without a run. */
+const OF_INDEX: ReadonlySet<string> = new Set(['index', 'tags', 'store']);
+
+const awaited = (column: Column<Row>): Column<Row> => ({ ...column, show: () => <ValueSkeleton /> });
 
 /** Columns that are shown if a row has a value. */
 const OPTIONAL: ReadonlyMap<string, (row: Row) => boolean> = new Map([

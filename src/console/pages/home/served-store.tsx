@@ -1,6 +1,8 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
 import { Badge } from '../../components/badge.js';
 import { Findings } from '../../components/findings.js';
+import { ValueSkeleton } from '../../components/skeleton.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
@@ -21,6 +23,11 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
     service.value.call('getStore', { params: { store_id: id }, signal }),
   );
   const findings = whole.data?.findings ?? [];
+  /** A store that is being read has its dates and counts later. */
+  function written<T extends string | number>(value: T | null, text: (value: T) => string = String): ComponentChildren {
+    if (value !== null) return text(value);
+    return status === 'loading' ? <ValueSkeleton /> : '–';
+  }
   const doubts = findings.filter(({ severity }) => severity !== 'info');
   return (
     <section class="served" aria-labelledby="served-title">
@@ -33,10 +40,10 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
         {status !== 'ready' && <Badge kind="warning">{status}</Badge>}
       </div>
       <dl class="served-facts">
-        <Fact term="Securities">{count(identifiers)}</Fact>
-        <Fact term="From">{start ?? '–'}</Fact>
-        <Fact term="To">{end ?? '–'}</Fact>
-        <Fact term="Read">{moment(loadedAt)}</Fact>
+        <Fact term="Securities">{written(identifiers, count)}</Fact>
+        <Fact term="From">{written(start)}</Fact>
+        <Fact term="To">{written(end)}</Fact>
+        <Fact term="Read">{written(loadedAt, moment)}</Fact>
       </dl>
       {doubts.length > 0 && (
         <details class="served-doubts">
@@ -48,7 +55,7 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
   );
 }
 
-function Fact({ term, children }: { readonly term: string; readonly children: string }) {
+function Fact({ term, children }: { readonly term: string; readonly children: ComponentChildren }) {
   return (
     <div>
       <dt>{term}</dt>

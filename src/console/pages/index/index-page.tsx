@@ -1,4 +1,4 @@
-import type { IndexDocument, OverviewView, StaleState, StoredStrategy } from '#clients/typescript/divisor.js';
+import type { IndexDocument, OverviewView, StoredStrategy } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
@@ -13,12 +13,12 @@ import { Problem } from '../../components/problem.js';
 import { openTab, Tabs, type Tab } from '../../components/tabs.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { activateStore } from '../../state/actions.js';
 import { useFailedRuns } from '../../state/failed-runs.js';
 import { NamesStore } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { definitionKey, definitionOf, overviewKey, overviewOf } from '../../state/run-questions.js';
+import { service } from '../../state/service.js';
 import { readShownRun } from '../../state/shown-run.js';
 import { indexAddress, storeAddress, strategyAddress } from '../../words/addresses.js';
 import { INDEX_PARTS } from '../../words/parts.js';
@@ -28,6 +28,7 @@ import { OtherRun } from './other-run.js';
 import { Performance } from './performance.js';
 import { runAgain, RunSettings } from './run-settings.js';
 import { runOf } from '../../state/refusals.js';
+import { Stale } from './stale.js';
 import { WholeRun } from './whole-run.js';
 import './index-page.css';
 
@@ -94,6 +95,8 @@ function Deleted({ id }: { readonly id: string }) {
 function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
   const { strategy, problems } = stored;
   const { id, name, index_id: followed, description } = strategy;
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const store = indices.data?.indices.find((index) => index.id === followed)?.store_id ?? null;
   const tab = openTab(TABS);
   return (
     <Page
@@ -133,7 +136,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
       ) : tab === 'methodology' ? (
         <Terms strategy={strategy} />
       ) : (
-        <RunParts id={id} tab={tab} tracked={followed} store={null} />
+        <RunParts id={id} tab={tab} tracked={followed} store={store} />
       )}
     </Page>
   );
@@ -229,7 +232,11 @@ function RunParts({ id, tab, tracked, store }: RunPartsProps) {
     <Answered resource={overview} what="the run">
       {(run) => (
         <NamesStore.Provider value={run.stale?.store_id ?? store}>
-          {isOther ? <OtherRun id={id} trouble={null} /> : run.stale !== null && <Stale id={id} stale={run.stale} />}
+          {isOther ? (
+            <OtherRun id={id} trouble={null} />
+          ) : (
+            run.stale !== null && <Stale {...{ id, store }} stale={run.stale} isStrategy={id !== tracked} />
+          )}
           <WholeRun tab={tab} run={run} />
           <Part tab={tab} id={id} run={run} tracked={tracked} />
         </NamesStore.Provider>
@@ -285,36 +292,5 @@ function NeverRun({ id }: { readonly id: string }) {
     >
       Run the index to compute its level for every session since the base date. These pages show the results.
     </EmptyState>
-  );
-}
-
-/** Renders the reasons why the displayed run is stale. */
-function Stale({ id, stale }: { readonly id: string; readonly stale: StaleState }) {
-  const store = stale.store_id;
-  return (
-    <Banner
-      kind="warning"
-      title="This run is out of date"
-      action={
-        <>
-          {store !== null && may('data') && (
-            <ActionButton kind="main" act={(onRefusal) => activateStore(store, onRefusal)}>
-              Serve {store}
-            </ActionButton>
-          )}
-          {may('run') && (
-            <ActionButton about={runOf(id)} act={(onRefusal) => runAgain(id, onRefusal)}>
-              Run again
-            </ActionButton>
-          )}
-        </>
-      }
-    >
-      <ul>
-        {stale.reasons.map((reason) => (
-          <li key={reason}>{reason}</li>
-        ))}
-      </ul>
-    </Banner>
   );
 }

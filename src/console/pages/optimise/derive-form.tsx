@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Field } from '../../components/form/field.js';
 import { Problem } from '../../components/problem.js';
-import { parameter } from '../../state/place.js';
+import { parameter, setParameters } from '../../state/place.js';
 import type { Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 
@@ -22,9 +22,11 @@ export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps)
   const [refused, setRefused] = useState<Trouble | null>(null);
   const section = useRef<HTMLElement>(null);
   const isAsked = parameter('derive') !== null;
-  // A result leads here to be saved as an index; the address keeps it, because the form may be built again while data loads.
+  // A result leads here to be saved as an index.
   useEffect(() => {
-    if (isAsked) section.current?.focus();
+    if (!isAsked) return;
+    section.current?.focus();
+    setParameters({ derive: null });
   }, [isAsked]);
   const findingsOf = (field: string) => refused?.findings.filter(({ path }) => path === field) ?? [];
   return (

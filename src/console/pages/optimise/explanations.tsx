@@ -9,13 +9,15 @@ import { rowWords, type Changes } from './measures.js';
 interface ExplanationsProps {
   readonly run: OptimisationRunResult;
   readonly changes: Changes;
+  /** Data store of the index; undefined for the served one. */
+  readonly store: string | undefined;
 }
 
 /**
  * Renders costs of constraints, effects of relaxing them, and the next securities to enter; empty for runs without
  * them.
  */
-export function Explanations({ run, changes }: ExplanationsProps) {
+export function Explanations({ run, changes, store }: ExplanationsProps) {
   const { sensitivities = [], constraint_costs: costs = [], next_names: names = [] } = run;
   return (
     <>
@@ -54,7 +56,7 @@ export function Explanations({ run, changes }: ExplanationsProps) {
             columns={nameColumns(changes)}
             rows={names}
             keyOf={({ identifier }) => identifier}
-            addressOf={({ identifier }) => nameAddress(identifier)}
+            addressOf={({ identifier }) => nameAddress(identifier, store)}
             height={360}
           />
         </Section>

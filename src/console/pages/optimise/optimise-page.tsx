@@ -6,7 +6,7 @@ import type {
   IndexDocumentBody,
   TypeSpec,
 } from '#clients/typescript/divisor.js';
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
@@ -16,7 +16,7 @@ import { Field } from '../../components/form/field.js';
 import { RowList, rowsIn } from '../../components/form/row-list.js';
 import { Page } from '../../components/page.js';
 import { VersionHistory } from '../../components/versions/version-history.js';
-import { Answered } from '../../components/wait.js';
+import { Answered, Wait } from '../../components/wait.js';
 import { attempt, start, type OnRefusal } from '../../state/actions.js';
 import { jsonIn, useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
@@ -80,6 +80,8 @@ function OfIndex({ id, ids, specs }: OfIndexProps) {
     service.value.call('getIndex', { params: { index_id: id }, signal }),
   );
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
+  const isRead = useRef(false);
+  if (!sets.isLoading) isRead.current = true;
   return (
     <>
       <div class="optimise-bar">
@@ -88,7 +90,7 @@ function OfIndex({ id, ids, specs }: OfIndexProps) {
           isLabelShown
           options={ids.map((value) => ({ value, text: value }))}
           value={id}
-          onChoose={(chosen) => setParameters({ index: chosen, derive: null })}
+          onChoose={(chosen) => setParameters({ index: chosen })}
         />
         <Select
           label="Begin with"
@@ -101,7 +103,7 @@ function OfIndex({ id, ids, specs }: OfIndexProps) {
             })),
           ]}
           value={parameter('set') ?? ''}
-          onChoose={(set) => setParameters({ set: set === '' ? null : set, rows: null, as: null, derive: null })}
+          onChoose={(set) => setParameters({ set: set === '' ? null : set, rows: null, as: null })}
         />
         <a href={indexAddress(id)}>The index</a>
         <a href="/console/risk-models">Risk models</a>
@@ -110,7 +112,10 @@ function OfIndex({ id, ids, specs }: OfIndexProps) {
         {(document) => (
           <Answered resource={sets} what="the constraint sets">
             {({ constraint_sets: all }) => {
-              const set = all.find(({ id: known }) => known === parameter('set'));
+              const wanted = parameter('set');
+              const set = all.find(({ id: known }) => known === wanted);
+              // The list of an earlier page may lack the set: forms of other rows would be replaced once it is read again.
+              if (wanted !== null && set === undefined && !isRead.current) return <Wait what="the constraint set" />;
               return <Rows key={set?.id} parent={document} set={set} specs={specs} />;
             }}
           </Answered>

@@ -188,7 +188,7 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Ask
           height={320}
         />
       </Section>
-      <Explanations run={run} changes={changes} />
+      <Explanations run={run} changes={changes} store={store} />
       {run.frontier !== null && (
         <Frontier
           frontier={run.frontier}

@@ -1,4 +1,5 @@
 import type { Finding, Operations } from '#clients/typescript/divisor.js';
+import { useId } from 'preact/hooks';
 import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
@@ -7,6 +8,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { lazy } from '../../components/lazy.js';
 import { Answered } from '../../components/wait.js';
+import { useFindingField } from '../../state/finding-fields.js';
 import { may } from '../../state/principal.js';
 import type { PageProps } from '../../state/page-props.js';
 import { go, parameter } from '../../state/place.js';
@@ -125,7 +127,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
       </div>
       <div class="plugin-parts">
         <Source edited={edited} isFixed={isFixed} tried={previewed?.preview?.findings ?? []} />
-        {!isFixed && <PluginValues previewed={previewed} kind={String(document['kind'])} />}
+        {!isFixed && <PluginValues previewed={previewed} shown={findings} kind={String(document['kind'])} />}
         <div>
           <NamedRows
             label="Inputs"
@@ -166,13 +168,16 @@ interface SourceProps {
 /** Renders the source in an editor, with the errors of the sandbox at their lines. */
 function Source({ edited, isFixed, tried }: SourceProps) {
   const { document, findings, set } = edited;
+  const id = useId();
   const wrong = findings.filter(({ path }) => path === 'source');
   const others = tried.filter(
     ({ path, message }) => path === 'source' && !wrong.some((own) => own.message === message),
   );
   const marked = [...wrong, ...others];
+  // A refused save shows the message; the editor marks its line.
+  useFindingField(wrong, { id, member: 'source', label: 'Source' });
   return (
-    <div class="field">
+    <div id={id} class="field">
       <span class="plugin-source-label">
         Source <span class="quiet">JavaScript; the function compute returns a value for each security</span>
       </span>
@@ -184,15 +189,6 @@ function Source({ edited, isFixed, tried }: SourceProps) {
         marks={marked.map(({ message }) => ({ line: lineIn(message), message }))}
         onChange={(source) => set({ ...document, source })}
       />
-      {wrong.length > 0 && (
-        <ul class="field-findings">
-          {wrong.map(({ code, message }) => (
-            <li key={code} class="down">
-              {message}
-            </li>
-          ))}
-        </ul>
-      )}
     </div>
   );
 }

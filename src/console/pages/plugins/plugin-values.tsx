@@ -1,4 +1,4 @@
-import type { Operations, PluginPreview } from '#clients/typescript/divisor.js';
+import type { Finding, Operations, PluginPreview } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Facts } from '../../components/facts.js';
 import { Problem } from '../../components/problem.js';
@@ -40,20 +40,27 @@ export function usePreview(document: JsonObject, isAllowed: boolean): Previewed 
   );
 }
 
+interface PluginValuesProps {
+  readonly previewed: Previewed | null;
+  /** Findings that the page already shows. */
+  readonly shown: readonly Finding[];
+  readonly kind: string;
+}
+
 /** Renders the values that a plug-in has on the latest session of the served store. */
-export function PluginValues({ previewed, kind }: { readonly previewed: Previewed | null; readonly kind: string }) {
+export function PluginValues({ previewed, shown, kind }: PluginValuesProps) {
   return (
     <section class="plugin-values" aria-label="Values">
       <header>
         <h2>Values</h2>
         {previewed?.preview?.as_of != null && <span class="quiet">on {previewed.preview.as_of}</span>}
       </header>
-      {previewed === null ? <RowsSkeleton /> : <Answer {...previewed} kind={kind} />}
+      {previewed === null ? <RowsSkeleton /> : <Answer {...previewed} {...{ shown, kind }} />}
     </section>
   );
 }
 
-function Answer({ preview, trouble, kind }: Previewed & { readonly kind: string }) {
+function Answer({ preview, trouble, shown, kind }: Previewed & Pick<PluginValuesProps, 'shown' | 'kind'>) {
   // A draft that the contract does not accept has its findings at its fields.
   if (preview === null)
     return trouble === null || trouble.findings.length > 0 ? (
@@ -62,10 +69,12 @@ function Answer({ preview, trouble, kind }: Previewed & { readonly kind: string 
       <Problem trouble={trouble} />
     );
   const { findings, values, valued, securities, as_of: session } = preview;
-  if (findings.length > 0)
+  const others = findings.filter(({ message }) => !shown.some((own) => own.message === message));
+  if (findings.length > others.length) return <p class="quiet">The values are shown once the errors are corrected.</p>;
+  if (others.length > 0)
     return (
       <ul class="field-findings">
-        {findings.map((finding) => (
+        {others.map((finding) => (
           <li key={`${finding.path} ${finding.message}`} class="down">
             {plainMessage(finding)}
           </li>

@@ -205,12 +205,13 @@ const conditionText = (value: number): string => (value >= NO_INVERSE ? 'no inve
 
 /** Renders the securities most and least correlated with one security. */
 function Partners({
-  view: { asset_ids: names, correlation },
+  view: { model_id: model, asset_ids: names, correlation },
   name,
 }: {
   readonly view: RiskModelView;
   readonly name: string;
 }) {
+  const store = useStoreOf(model);
   const row = correlation?.data[names.indexOf(name)] ?? [];
   const all = names
     .map((label, k) => ({ label, value: Number(row[k]) }))
@@ -218,7 +219,7 @@ function Partners({
     .toSorted((a, b) => b.value - a.value);
   const shown = all.length <= PARTNERS ? all : [...all.slice(0, PARTNERS / 2), ...all.slice(-PARTNERS / 2)];
   return (
-    <Section title={`Correlations with ${name}`} aside={<a href={nameAddress(name)}>the security</a>}>
+    <Section title={`Correlations with ${name}`} aside={<a href={nameAddress(name, store)}>the security</a>}>
       <Bars
         label={`Largest and smallest correlations with ${name}`}
         bars={shown}
@@ -227,6 +228,18 @@ function Partners({
       />
     </Section>
   );
+}
+
+/** Returns the data store of the index from which a model took its securities; undefined for the served one. */
+function useStoreOf(model: string): string | undefined {
+  const job = useResource(
+    `job risk ${model}`,
+    (signal) => service.value.call('getJob', { params: { job_id: `risk:${model}` }, signal }),
+    { isLater: true },
+  );
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }), { isLater: true });
+  const { index_id: index } = (job.data?.request ?? {}) as { readonly index_id?: unknown }; // The request as accepted.
+  return indices.data?.indices.find(({ id }) => id === index)?.store_id ?? undefined;
 }
 
 const COLUMNS: readonly Column<Name>[] = [

@@ -171,14 +171,14 @@ interface WholeSeries {
 }
 
 function seriesOf({ stored, checkpoint }: ExtendInput, { index, portfolio }: Continuation): WholeSeries {
-  const whole = (block: BlockName, added: Float64Array): Float64Array => joinParts(stored.f64(block), added);
-  const value = whole('value', portfolio.value.subarray(1));
-  const indexLevel = whole('indexLevel', index.book.value.subarray(1));
+  const joinBlock = (block: BlockName, added: Float64Array): Float64Array => joinParts(stored.f64(block), added);
+  const value = joinBlock('value', portfolio.value.subarray(1));
+  const indexLevel = joinBlock('indexLevel', index.book.value.subarray(1));
   return {
     value,
     indexLevel,
     days: joinDays(stored.i32('days'), index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length)),
-    costs: whole('costs', portfolio.costs.subarray(1)),
+    costs: joinBlock('costs', portfolio.costs.subarray(1)),
     level: rebase(value, 100),
     relativeIndex: rebase(indexLevel.subarray(checkpoint.from - checkpoint.index.first), 100),
   };

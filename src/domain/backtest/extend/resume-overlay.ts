@@ -82,9 +82,9 @@ function spanBeneath(
   { sm, from }: Pick<IndexContinuation, 'sm' | 'from'>,
   above: Pick<IndexContinuation, 'sm' | 'from' | 'to'>,
 ): Pick<IndexContinuation, 'from' | 'to'> {
-  const reached = (session: number): number => findLastAtMost(sm.sessions, above.sm.sessions[session]!);
-  if (reached(above.from) !== from) throw new CannotResume('overlay');
-  return { from, to: reached(above.to) };
+  const findSession = (session: number): number => findLastAtMost(sm.sessions, above.sm.sessions[session]!);
+  if (findSession(above.from) !== from) throw new CannotResume('overlay');
+  return { from, to: findSession(above.to) };
 }
 
 interface OverlaySpan extends Omit<IndexContinuation, 'book' | 'composed' | 'findings'> {

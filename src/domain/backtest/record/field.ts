@@ -100,7 +100,7 @@ export function createFields<W, A>() {
     /** Columns of the market; in the record, positions among its identifiers. */
     positions: array((numbers) => numbers instanceof Int32Array, true),
     /** JSON that no session changes. */
-    fixed: <T>(whole: (run: W) => T): Field<T, W, A> => ({ ...plain<T>(), whole, extend: load }),
+    fixed: <T>(whole: (run: W) => T): Field<T, W, A> => ({ ...createPlainField<T>(), whole, extend: load }),
     /** JSON that is rebuilt with every extension. */
     anew: <T>({
       whole,
@@ -108,7 +108,7 @@ export function createFields<W, A>() {
     }: {
       readonly whole: (run: W) => T;
       readonly after: (added: A) => T;
-    }): Field<T, W, A> => ({ ...plain<T>(), whole, extend: (_packed, added) => after(added) }),
+    }): Field<T, W, A> => ({ ...createPlainField<T>(), whole, extend: (_packed, added) => after(added) }),
     /** A number that the sessions add to. */
     count: ({
       whole,
@@ -117,7 +117,7 @@ export function createFields<W, A>() {
       readonly whole: (run: W) => number;
       readonly added: (added: A) => number;
     }): Field<number, W, A> => ({
-      ...plain<number>(),
+      ...createPlainField<number>(),
       whole,
       extend: (packed, more) => numberIn(packed) + added(more),
     }),
@@ -191,15 +191,16 @@ export interface Group<T, W, A> extends Field<T, W, A> {
 export function group<T extends object, W, A>(fields: Fields<T, W, A>): Group<T, W, A> {
   const members = Object.keys(fields) as (keyof T & string)[]; // Object.keys returns plain strings.
   // Every member of T has a field, so the assembled value is a T.
-  const each = <V>(make: (member: keyof T & string) => V) =>
+  const mapMembers = <V>(make: (member: keyof T & string) => V) =>
     Object.fromEntries(members.map((member) => [member, make(member)]));
   return {
     fields,
     shape: `{${members.map((member) => `${member}:${fields[member].shape}`).join()}}`,
-    whole: (run) => each((member) => fields[member].whole(run)) as T,
-    pack: (value, into) => each((member) => fields[member].pack(value[member], into)),
-    read: (packed, from) => each((member) => fields[member].read(readMember(packed, member), from)) as T,
-    extend: (packed, added, into) => each((member) => fields[member].extend(readMember(packed, member), added, into)),
+    whole: (run) => mapMembers((member) => fields[member].whole(run)) as T,
+    pack: (value, into) => mapMembers((member) => fields[member].pack(value[member], into)),
+    read: (packed, from) => mapMembers((member) => fields[member].read(readMember(packed, member), from)) as T,
+    extend: (packed, added, into) =>
+      mapMembers((member) => fields[member].extend(readMember(packed, member), added, into)),
     differs(stored, replayed, names) {
       for (const member of members) {
         const path = fields[member].differs(stored[member], replayed[member], names);
@@ -216,7 +217,7 @@ export function readMember(packed: unknown, member: string): unknown {
 }
 
 /** Returns a value stored as plain JSON. */
-function plain<T>(): Pick<Field<T, unknown, unknown>, 'shape' | 'pack' | 'read' | 'differs'> {
+function createPlainField<T>(): Pick<Field<T, unknown, unknown>, 'shape' | 'pack' | 'read' | 'differs'> {
   return {
     shape: 'json',
     pack: (value) => value,

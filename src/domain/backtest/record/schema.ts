@@ -26,12 +26,12 @@ import {
 import {
   type ShownComposition,
   toShownComposition,
-  never,
+  returnNull,
   type WholeBook,
   type AddedBook,
   showComposition,
   serve,
-  both,
+  computeBoth,
   type WholeRecord,
   type AddedRecord,
   toWholeIndex,
@@ -76,7 +76,7 @@ export const SNAPSHOT = group({
   staleFills: composition.later(
     composition.optional<Recorded<typeof STALE_FILLS>, StaleFills, never>({
       whole: ({ staleFills }) => staleFills,
-      added: never,
+      added: returnNull,
       field: STALE_FILLS,
     }),
   ),
@@ -93,8 +93,10 @@ export const SNAPSHOT = group({
   targetColumns: composition.later(composition.positions({ whole: ({ targets }) => targets.columns })),
   targets: composition.later(composition.f64({ whole: ({ targets }) => targets.weights })),
   /** Index shares, and their ratio to float-adjusted shares; null if the composition has no shares. */
-  shares: composition.later(composition.optional({ whole: ({ shares }) => shares, added: never, field: NUMBERS })),
-  factors: composition.later(composition.optional({ whole: ({ factors }) => factors, added: never, field: NUMBERS })),
+  shares: composition.later(composition.optional({ whole: ({ shares }) => shares, added: returnNull, field: NUMBERS })),
+  factors: composition.later(
+    composition.optional({ whole: ({ factors }) => factors, added: returnNull, field: NUMBERS }),
+  ),
 });
 export type Snapshot = Recorded<typeof SNAPSHOT>;
 
@@ -146,25 +148,25 @@ function findPricedIndex(book: Book | undefined, of: Pick<Compositions, 'documen
 const position = createFields<PositionRows, PositionRows>();
 const stayingPositions = ({ at }: PositionRows): number => LIMITS.MAX_POSITION_ROWS - at.length;
 const POSITIONS = group({
-  total: position.count(both(({ total }) => total)),
-  units: position.f64({ ...both(({ units }) => units), stay: stayingPositions }),
-  price: position.f64({ ...both(({ price }) => price), stay: stayingPositions }),
-  value: position.f64({ ...both(({ value }) => value), stay: stayingPositions }),
-  weight: position.f64({ ...both(({ weight }) => weight), stay: stayingPositions }),
-  at: position.i32({ ...both(({ at }) => at), stay: stayingPositions }),
-  columns: position.positions({ ...both(({ columns }) => columns), stay: stayingPositions }),
+  total: position.count(computeBoth(({ total }) => total)),
+  units: position.f64({ ...computeBoth(({ units }) => units), stay: stayingPositions }),
+  price: position.f64({ ...computeBoth(({ price }) => price), stay: stayingPositions }),
+  value: position.f64({ ...computeBoth(({ value }) => value), stay: stayingPositions }),
+  weight: position.f64({ ...computeBoth(({ weight }) => weight), stay: stayingPositions }),
+  at: position.i32({ ...computeBoth(({ at }) => at), stay: stayingPositions }),
+  columns: position.positions({ ...computeBoth(({ columns }) => columns), stay: stayingPositions }),
 });
 
 const transaction = createFields<TransactionRows, TransactionRows>();
 const stayingTransactions = ({ at }: TransactionRows): number => TRANSACTION_ROWS_MAX - at.length;
 export const TRANSACTIONS = group({
-  total: transaction.count(both(({ total }) => total)),
-  at: transaction.i32({ ...both(({ at }) => at), stay: stayingTransactions }),
-  columns: transaction.positions({ ...both(({ columns }) => columns), stay: stayingTransactions }),
-  notional: transaction.f64({ ...both(({ notional }) => notional), stay: stayingTransactions }),
-  price: transaction.f64({ ...both(({ price }) => price), stay: stayingTransactions }),
-  reason: transaction.u8({ ...both(({ reason }) => reason), stay: stayingTransactions }),
-  isFree: transaction.u8({ ...both(({ isFree }) => isFree), stay: stayingTransactions }),
+  total: transaction.count(computeBoth(({ total }) => total)),
+  at: transaction.i32({ ...computeBoth(({ at }) => at), stay: stayingTransactions }),
+  columns: transaction.positions({ ...computeBoth(({ columns }) => columns), stay: stayingTransactions }),
+  notional: transaction.f64({ ...computeBoth(({ notional }) => notional), stay: stayingTransactions }),
+  price: transaction.f64({ ...computeBoth(({ price }) => price), stay: stayingTransactions }),
+  reason: transaction.u8({ ...computeBoth(({ reason }) => reason), stay: stayingTransactions }),
+  isFree: transaction.u8({ ...computeBoth(({ isFree }) => isFree), stay: stayingTransactions }),
 });
 
 export type RecordedTransactions = Recorded<typeof TRANSACTIONS>;
@@ -215,16 +217,16 @@ export type RecordedPortfolio = Recorded<typeof PORTFOLIO>;
 const gap = createFields<RecordedGaps, RecordedGaps>();
 /** Securities without a price bar on a day, and the day of the price used. */
 export const GAPS = group({
-  columns: gap.positions(both(({ columns }) => columns)),
-  days: gap.i32(both(({ days }) => days)),
-  pricedFrom: gap.i32(both(({ pricedFrom }) => pricedFrom)),
+  columns: gap.positions(computeBoth(({ columns }) => columns)),
+  days: gap.i32(computeBoth(({ days }) => days)),
+  pricedFrom: gap.i32(computeBoth(({ pricedFrom }) => pricedFrom)),
 });
 
 const priced = createFields<RecordedPricing, RecordedPricing>();
 /** Effective date of each rebalance, and the session that priced it. */
 export const PRICING = group({
-  dates: priced.i32(both(({ dates }) => dates)),
-  pricedFrom: priced.i32(both(({ pricedFrom }) => pricedFrom)),
+  dates: priced.i32(computeBoth(({ dates }) => dates)),
+  pricedFrom: priced.i32(computeBoth(({ pricedFrom }) => pricedFrom)),
 });
 
 /** Fields stored as plain JSON. */

@@ -29,7 +29,7 @@ export function toShownComposition(one: Composition, { fills, sharesOf }: ShownT
   return { ...one, ...sharesOf(one), staleFills: fills.get(one.session) ?? null };
 }
 
-export function never(): null {
+export function returnNull(): null {
   return null;
 }
 
@@ -74,7 +74,7 @@ export function serve({ index }: WholeBook): readonly Composition[] {
     : index.compositions.list.filter(({ session }) => session < index.book.from + index.book.length);
 }
 
-export const both = <S, T>(of: (source: S) => T) => ({ whole: of, added: of });
+export const computeBoth = <S, T>(of: (source: S) => T) => ({ whole: of, added: of });
 
 /** Whole run with the frame of its portfolio. */
 export interface WholeRecord {

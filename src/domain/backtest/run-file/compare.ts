@@ -113,8 +113,8 @@ function findDatedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | 
           part: name,
           date: formatDay(days[t]!),
           name: columns[n]!,
-          stored: finite(was),
-          replayed: finite(is),
+          stored: toJsonNumber(was),
+          replayed: toJsonNumber(is),
         },
       };
     }
@@ -150,13 +150,13 @@ function daysDiffer(name: BlockName, { stored, replayed }: Pair): RunDifference 
   const at = a.findIndex((day, i) => day !== b[i]);
   if (at < 0 && a.length === b.length) return null;
   const place = at < 0 ? a.length : at;
-  const shown = (day: number | undefined): string | null => (day === undefined ? null : formatDay(day));
+  const formatDayOrNull = (day: number | undefined): string | null => (day === undefined ? null : formatDay(day));
   return {
     part: name,
-    date: shown(a[place] ?? b[place]),
+    date: formatDayOrNull(a[place] ?? b[place]),
     name: null,
-    stored: shown(a[place]),
-    replayed: shown(b[place]),
+    stored: formatDayOrNull(a[place]),
+    replayed: formatDayOrNull(b[place]),
   };
 }
 
@@ -193,7 +193,7 @@ function elementsDiffer(name: BlockName, { stored, replayed }: Pair): RunDiffere
   const longer = Math.max(a.length, b.length);
   for (let i = 0; i < longer; i++) {
     if (!Object.is(a[i], b[i]))
-      return { part: name, date: null, name: null, stored: finite(a[i]), replayed: finite(b[i]) };
+      return { part: name, date: null, name: null, stored: toJsonNumber(a[i]), replayed: toJsonNumber(b[i]) };
   }
   return null;
 }
@@ -225,6 +225,6 @@ function rebalancesDiffer({ stored, replayed }: Pair): RunDifference | null {
 }
 
 /** Converts a number to JSON. */
-function finite(value: number | undefined): number | null {
+function toJsonNumber(value: number | undefined): number | null {
   return value !== undefined && Number.isFinite(value) ? value : null;
 }

@@ -129,21 +129,21 @@ interface Member<T> {
   readonly shown?: (value: T) => unknown;
 }
 
-const same = <T>(stored: T): T => stored;
+const keepValue = <T>(stored: T): T => stored;
 
 /** Catalogue of the header, in the order of writing. */
 export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
-  run_id: { whole: ({ run }) => run.plan.runId, extended: same, compared: null },
-  index_id: { whole: ({ run }) => run.plan.indexId, extended: same, compared: null },
-  currency: { whole: ({ run }) => run.document.currency, extended: same, compared: 0 },
-  calendar: { whole: ({ run }) => run.document.calendar, extended: same, compared: 1 },
+  run_id: { whole: ({ run }) => run.plan.runId, extended: keepValue, compared: null },
+  index_id: { whole: ({ run }) => run.plan.indexId, extended: keepValue, compared: null },
+  currency: { whole: ({ run }) => run.document.currency, extended: keepValue, compared: 0 },
+  calendar: { whole: ({ run }) => run.document.calendar, extended: keepValue, compared: 1 },
   // Other changes of calendars prevent an extension. Their effects are compared, not they.
   closures: {
     whole({ run }) {
       const closures = listClosures(run.plan.documents);
       return Object.keys(closures).length === 0 ? undefined : closures;
     },
-    extended: same,
+    extended: keepValue,
     compared: null,
   },
   treatment: {
@@ -152,7 +152,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
       const rule = findBreachRule(compositions.document.pipeline?.treatment);
       return toStoredTreatment(compositions.treatment, { rule, ...createIndexTerms(compositions) });
     },
-    extended: same,
+    extended: keepValue,
     compared: 3,
     // Both are settings of the same treatment.
     shown: ({ special_dividends: special, ...treatment }) => ({
@@ -162,7 +162,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   },
   rounding: {
     whole: ({ run }) => run.document.rounding,
-    extended: same,
+    extended: keepValue,
     compared: 12,
     shown: (rounding) => rounding ?? {},
   },
@@ -175,7 +175,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   variant: {
     whole: ({ run: { portfolio, index } }) =>
       resolveVariant(portfolio.sm.market, index.compositions.treatment.dividends),
-    extended: same,
+    extended: keepValue,
     compared: 2,
   },
   store_content_hash: {
@@ -194,9 +194,9 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     extended: (_stored, { indexLevel }) => indexLevel.length,
     compared: null,
   },
-  has_costs: { whole: ({ run }) => run.plan.request.transaction_cost_bps > 0, extended: same, compared: 7 },
-  has_cap: { whole: ({ run }) => run.uncapped !== null, extended: same, compared: 8 },
-  has_index_weights: { whole: ({ indexRows }) => indexRows !== null, extended: same, compared: 9 },
+  has_costs: { whole: ({ run }) => run.plan.request.transaction_cost_bps > 0, extended: keepValue, compared: 7 },
+  has_cap: { whole: ({ run }) => run.uncapped !== null, extended: keepValue, compared: 8 },
+  has_index_weights: { whole: ({ indexRows }) => indexRows !== null, extended: keepValue, compared: 9 },
   rebalances: {
     whole: ({ run: { rebalances, portfolio } }) =>
       rebalances.map((rebalance) => toStoredRebalance(rebalance, { sm: portfolio.sm, shift: -portfolio.from })),
@@ -222,19 +222,19 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   benchmark: {
     whole: ({ run: { benchmark } }) =>
       benchmark && { id: benchmark.reference.id, kind: benchmark.reference.kind, variant: benchmark.variant },
-    extended: same,
+    extended: keepValue,
     compared: 6,
     // Version 0.2.0 does not have its return variant.
     shown: (benchmark) => benchmark && { id: benchmark.id, kind: benchmark.kind },
   },
   securities_in: {
     whole: ({ run }) => run.portfolio.overlay?.securitiesIn,
-    extended: same,
+    extended: keepValue,
     compared: null,
   },
   parts: {
     whole: ({ run }) => run.portfolio.overlay?.parts.map(({ indexId, part }) => ({ index_id: indexId, part })),
-    extended: same,
+    extended: keepValue,
     compared: 11,
     shown: (parts) => parts ?? [],
   },
@@ -284,9 +284,9 @@ export function extendHeader(stored: RunFacts, source: AddedSessions): RunFacts 
 
 /** Returns a member as compared. */
 export function formatMember(header: RunFacts, member: keyof RunFacts): string {
-  const shown = <M extends keyof RunFacts>(name: M): unknown => {
+  const readFact = <M extends keyof RunFacts>(name: M): unknown => {
     const { [name]: entry } = HEADER;
     return entry.shown ? entry.shown(header[name]) : header[name];
   };
-  return JSON.stringify(shown(member));
+  return JSON.stringify(readFact(member));
 }

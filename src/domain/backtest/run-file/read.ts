@@ -90,23 +90,14 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     return entry;
   }
 
-  /** Returns stored elements of a file, in the given memory if its size fits. */
-  function storedIn({ name, type, segment: { file, offset }, from, to }: WithinSegment, room?: Uint8Array): Numbers {
-    const Type = NUMBER_TYPES[type];
-    const size = Type.BYTES_PER_ELEMENT;
-    const bytes = whole(name, readerOf(file)(offset + from * size, offset + to * size, room), (to - from) * size);
-    const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
-    return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, to - from); // Readers do not share memory.
-  }
-
   /** Returns elements, including those of securities that joined after the file was written. */
-  function within(part: WithinSegment, room?: Uint8Array): Numbers {
+  function readWithin(part: WithinSegment, room?: Uint8Array): Numbers {
     const { name, segment } = part;
     const names = later(segment.file);
     const { positionsEvery } = findBlock(name);
-    if (names === null) return storedIn(part, room);
-    if (positionsEvery !== undefined) return rename(storedIn(part), positionsEvery, names);
-    return isPanel(name) ? panelRows(part, names) : storedIn(part, room);
+    if (names === null) return storedIn(part, readerOf, room);
+    if (positionsEvery !== undefined) return rename(storedIn(part, readerOf), positionsEvery, names);
+    return isPanel(name) ? panelRows(part, names) : storedIn(part, readerOf, room);
   }
 
   /** Returns elements of a panel whose file has fewer securities than the run. */
@@ -121,7 +112,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     const firstRow = Math.floor(from / width);
     const endRow = Math.ceil(to / width);
     const wide = widenRows({
-      rows: storedIn({ ...part, from: firstRow * narrow, to: endRow * narrow }),
+      rows: storedIn({ ...part, from: firstRow * narrow, to: endRow * narrow }, readerOf),
       later: names,
       width,
     });
@@ -149,14 +140,14 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
       from: Math.max(0, from - segment.first),
       to: Math.min(last - segment.first, segment.length),
     });
-    if (touched.length === 1 && !out) return within(partOf(touched[0]!));
+    if (touched.length === 1 && !out) return readWithin(partOf(touched[0]!));
     const all = out ?? new NUMBER_TYPES[type](last - from);
     for (const segment of touched) {
       const room = all.subarray(
         Math.max(0, segment.first - from),
         Math.min(last, segment.first + segment.length) - from,
       );
-      const part = within(partOf(segment), new Uint8Array(room.buffer, room.byteOffset, room.byteLength));
+      const part = readWithin(partOf(segment), new Uint8Array(room.buffer, room.byteOffset, room.byteLength));
       if (part.buffer !== room.buffer) room.set(part);
     }
     return all;
@@ -181,7 +172,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     const room = new Uint8Array(8 * Math.min(segment.stored, step));
     for (let from = 0, row = 0; from < segment.stored; from += step) {
       const to = Math.min(segment.stored, from + step);
-      const part = storedIn({ name, type: 'f64', segment, from, to }, room.subarray(0, 8 * (to - from)));
+      const part = storedIn({ name, type: 'f64', segment, from, to }, readerOf, room.subarray(0, 8 * (to - from)));
       for (let at = own; at < part.length; at += narrow, row++) rows[row] = part[at]!;
     }
   }
@@ -199,6 +190,19 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   };
 }
 
+/** Returns stored elements of a file, in the given memory if its size fits. */
+function storedIn(
+  { name, type, segment: { file, offset }, from, to }: WithinSegment,
+  readerOf: (file: number) => ReadRange,
+  room?: Uint8Array,
+): Numbers {
+  const Type = NUMBER_TYPES[type];
+  const size = Type.BYTES_PER_ELEMENT;
+  const bytes = requireWhole(name, readerOf(file)(offset + from * size, offset + to * size, room), (to - from) * size);
+  const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+  return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, to - from); // Readers do not share memory.
+}
+
 /** Number of elements of a panel read at a time: 2 MB. */
 const PART = 1 << 18;
 
@@ -210,7 +214,7 @@ function placedOf({ blocks }: RunHeader, name: BlockName, type: NumberType): Pla
 }
 
 /** @throws Refusal DOCUMENT_UNREADABLE if the file ended before the elements */
-function whole(name: BlockName, bytes: Uint8Array, length: number): Uint8Array {
+function requireWhole(name: BlockName, bytes: Uint8Array, length: number): Uint8Array {
   if (bytes.length !== length) throw createUnreadableError(`its block ${name} is truncated`);
   return bytes;
 }

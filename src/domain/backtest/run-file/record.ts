@@ -119,14 +119,14 @@ export function openStoredNumbers(columns: RunColumns): StoredNumbers {
   return {
     dates,
     names,
-    f64: (block, from, to) => columns.f64(known(block), from, to),
-    i32: (block, from, to) => columns.i32(known(block), from, to),
-    u8: (block, from, to) => columns.u8(known(block), from, to),
+    f64: (block, from, to) => columns.f64(requireBlock(block), from, to),
+    i32: (block, from, to) => columns.i32(requireBlock(block), from, to),
+    u8: (block, from, to) => columns.u8(requireBlock(block), from, to),
     poolLength: (type) => blocks[POOLS[type]]?.length ?? 0,
   };
 }
 
-function known(name: string): BlockName {
+function requireBlock(name: string): BlockName {
   if (!isBlockName(name)) throw createUnreadableError(`its record refers to the unknown block ${name}`);
   return name;
 }

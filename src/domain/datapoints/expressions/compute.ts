@@ -112,26 +112,26 @@ export function combineInto(out: Float64Array, { operator, left, right }: Combin
   const n = out.length;
   switch (operator) {
     case '+':
-      for (let i = 0; i < n; i++) out[i] = finite(left[i]! + right[i]!);
+      for (let i = 0; i < n; i++) out[i] = toFinite(left[i]! + right[i]!);
       break;
     case '-':
-      for (let i = 0; i < n; i++) out[i] = finite(left[i]! - right[i]!);
+      for (let i = 0; i < n; i++) out[i] = toFinite(left[i]! - right[i]!);
       break;
     case '*':
-      for (let i = 0; i < n; i++) out[i] = finite(left[i]! * right[i]!);
+      for (let i = 0; i < n; i++) out[i] = toFinite(left[i]! * right[i]!);
       break;
     case '/':
-      for (let i = 0; i < n; i++) out[i] = finite(left[i]! / right[i]!);
+      for (let i = 0; i < n; i++) out[i] = toFinite(left[i]! / right[i]!);
       break;
     case '^':
       // ECMAScript defines NaN to the power of 0 as 1.
-      for (let i = 0; i < n; i++) out[i] = left[i] === left[i] ? finite(raiseToPower(left[i]!, right[i]!)) : NaN;
+      for (let i = 0; i < n; i++) out[i] = left[i] === left[i] ? toFinite(raiseToPower(left[i]!, right[i]!)) : NaN;
       break;
   }
 }
 
 /** Returns a number, or missing if it is not finite. */
-const finite = (x: number): number => (x - x === 0 ? x : NaN);
+const toFinite = (x: number): number => (x - x === 0 ? x : NaN);
 
 function compare(node: ComparisonNode, source: Source, at: Evaluator): Uint8Array {
   const { field, comparison, value } = node;

@@ -57,13 +57,13 @@ export function tokenise(text: string): Token[] {
     else if (quoted !== null) add('quoted', quoted[0].length, quoted[1]!.replaceAll('``', '`'));
     else if (string !== null) add('string', string[0].length, unescape(string[0], at));
     else if (symbol !== null) add('symbol', symbol[0].length, symbol[0]);
-    else throw unreadable(text, at);
+    else throw createLexicalFault(text, at);
   }
   tokens.push({ kind: 'end', text: '', start: text.length, end: text.length });
   return tokens;
 }
 
-function unreadable(text: string, at: number): SyntaxFault {
+function createLexicalFault(text: string, at: number): SyntaxFault {
   const character = String.fromCodePoint(text.codePointAt(at)!);
   const opens = { '"': 'string', "'": 'string', '`': 'quoted name' }[character];
   if (opens !== undefined) return new SyntaxFault(`the ${opens} is not closed`, { start: at, end: text.length });

@@ -37,14 +37,14 @@ export function findOverTimeFault(
     const called = node.node === 'function' ? findCalledAtDecisions(node, asked) : undefined;
     if (called !== undefined) return { name, called };
     const below = node.node === 'function' ? askedBelow(node, asked) : asked;
-    return first(listChildren(node), ({ child }) => visit(child, below, name));
+    return findFirst(listChildren(node), ({ child }) => visit(child, below, name));
   };
   const visitField = (leaf: FieldLeaf, asked: Asked, name: string): OverTimeFault | undefined => {
     const { dataset, lag, aggregate, transform, ...own } = requestOf(leaf);
     if (transform !== 'none' && asked !== 'now') return { name, called: transform };
     const definition = dataset === null ? definitions.get(own.name) : undefined;
     if (definition === undefined) return undefined;
-    const below = aggregate === 'last' ? (lag > 0 ? later(asked, 'lag') : asked) : 'window';
+    const below = aggregate === 'last' ? (lag > 0 ? mergeAsked(asked, 'lag') : asked) : 'window';
     const key = `${own.name} ${below}`;
     if (visited.has(key)) return undefined;
     visited.add(key);
@@ -64,12 +64,12 @@ function findCalledAtDecisions(node: FunctionNode, asked: Asked): string | undef
 function askedBelow(node: FunctionNode, asked: Asked): Asked {
   if (node.plugin !== undefined) return 'now';
   if (node.name === PLUGIN_FUNCTION || node.window !== undefined) return 'window';
-  return node.lag === undefined ? asked : later(asked, 'lag');
+  return node.lag === undefined ? asked : mergeAsked(asked, 'lag');
 }
 
-const later = (left: Asked, right: Asked): Asked => (left === 'window' || right === 'window' ? 'window' : 'lag');
+const mergeAsked = (left: Asked, right: Asked): Asked => (left === 'window' || right === 'window' ? 'window' : 'lag');
 
-function first<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
+function findFirst<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
   for (const item of items) {
     const result = find(item);
     if (result !== undefined) return result;

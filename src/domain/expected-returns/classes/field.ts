@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { FieldNode } from '../../datapoints/field-request.js';
-import { numeric, toRequest } from '../../datapoints/field-use.js';
+import { useNumber, toRequest } from '../../datapoints/field-use.js';
 import { defineReturnsClass } from '../returns-class.js';
 import { describeExpression } from '../../datapoints/expressions/sentences.js';
 import { NumberExpression } from '../../datapoints/expressions/expression.js';
@@ -20,7 +20,7 @@ export const fieldReturns = defineReturnsClass({
     }),
   })),
   example: { type: 'field', field: 'EXPECTED_RETURN' },
-  reads: ({ field }) => [numeric(field, 'field')],
+  reads: ({ field }) => [useNumber(field, 'field')],
   sentence: ({ field }) => `the datapoint ${describeExpression(toRequest(field))}`,
   returns({ field: asked }, { identifiers, numbers, warn }) {
     const field = toRequest(asked);

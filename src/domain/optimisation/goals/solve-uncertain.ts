@@ -150,14 +150,14 @@ function solveAtOwnPrice<F>(at: (price: number) => Tried<F> | undefined, guess: 
       const secant = low.price - ((high.price - low.price) * low.excess) / (high.excess - low.excess);
       const isInside = secant > low.price && secant < high.price;
       price = isInside && k % 6 !== 5 ? secant : (low.price + high.price) / 2;
-      if (price === low.price || price === high.price) return nearest(low, high);
+      if (price === low.price || price === high.price) return chooseNearer(low, high);
     }
     if (!Number.isFinite(price)) return undefined;
   }
-  return low !== undefined && high !== undefined ? nearest(low, high) : undefined;
+  return low !== undefined && high !== undefined ? chooseNearer(low, high) : undefined;
 }
 
-function nearest<F>(low: Tried<F>, high: Tried<F>): Tried<F> {
+function chooseNearer<F>(low: Tried<F>, high: Tried<F>): Tried<F> {
   return -low.excess <= high.excess ? low : high;
 }
 

@@ -77,7 +77,7 @@ export const currencyHedged = defineOverlayType({
     const exchange = computeExchangeGrowth(context.exchange());
     const { growth: beneath } = context.sources[0]!;
     const converted = beneath.map((own, t) => (t === 0 ? 1 : own * exchange[t]!));
-    return hedged({ converted, exchange, legs: legsOf(spec, context) }, spec, context);
+    return computeHedgedPath({ converted, exchange, legs: legsOf(spec, context) }, spec, context);
   },
 });
 
@@ -193,7 +193,11 @@ interface Hedged {
 }
 
 /** Invested amount and level, in units of the level at the last strike. */
-function hedged({ converted, exchange, legs }: Hedged, { adjust }: Terms, context: OverlayContext): OverlayPath {
+function computeHedgedPath(
+  { converted, exchange, legs }: Hedged,
+  { adjust }: Terms,
+  context: OverlayContext,
+): OverlayPath {
   const ends = context.monthEnds();
   const length = converted.length;
   const growth = new Float64Array(length).fill(1);

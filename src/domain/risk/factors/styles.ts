@@ -69,7 +69,7 @@ export function computeStyleExposures(
 ): Float64Array {
   const scores = styles.map((style) => scoresOf(cross, entryOf(style), columns));
   const [size, liquidity] = [styles.indexOf('SIZE'), styles.indexOf('LIQUIDITY')];
-  if (size >= 0 && liquidity >= 0) scores[liquidity] = computeZScores(without(scores[liquidity]!, scores[size]!));
+  if (size >= 0 && liquidity >= 0) scores[liquidity] = computeZScores(removeScore(scores[liquidity]!, scores[size]!));
   const exposures = new Float64Array(columns.length * styles.length);
   scores.forEach((score, k) => {
     for (let i = 0; i < columns.length; i++) exposures[i * styles.length + k] = score[i]!;
@@ -100,7 +100,7 @@ function winsorise(values: Float64Array): Float64Array {
 }
 
 /** Returns the residual of a regression on another score. */
-function without(scores: Float64Array, other: Float64Array): Float64Array {
+function removeScore(scores: Float64Array, other: Float64Array): Float64Array {
   let product = 0;
   let square = 0;
   for (let i = 0; i < scores.length; i++) {

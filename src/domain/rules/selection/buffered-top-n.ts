@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { category, numeric } from '../../datapoints/field-use.js';
+import { category, useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { roundUpTolerantly, roundDownTolerantly } from '../rounding.js';
 import { defineSelectionClass } from '../selection-class.js';
@@ -64,7 +64,7 @@ export const bufferedTopN = defineSelectionClass({
     params: { field: 'FREE_FLOAT_MARKET_CAP', count: 100, enter_rank: 90, exit_rank: 110 },
   },
   behaviour({ field, count, enter_rank, exit_rank, ascending, group_by, missing }) {
-    const value = numeric(field, 'field');
+    const value = useNumber(field, 'field');
     const group = group_by === null ? null : category(group_by, 'group_by');
     const enter = enter_rank ?? Math.max(1, roundDownTolerantly(0.8 * count));
     const exit = exit_rank ?? roundUpTolerantly(1.2 * count);
@@ -86,7 +86,12 @@ export const bufferedTopN = defineSelectionClass({
           choose: (order) =>
             incumbents === null
               ? keepBest(order, count)
-              : buffered(order, { count, enter, exit, isConstituent: (name) => incumbents[columns[name]!] === 1 }),
+              : selectBuffered(order, {
+                  count,
+                  enter,
+                  exit,
+                  isConstituent: (name) => incumbents[columns[name]!] === 1,
+                }),
         });
       },
     };
@@ -105,7 +110,7 @@ interface Buffer {
  * Keeps securities up to the entry rank, then constituents up to the exit rank while slots remain, then the best
  * others.
  */
-function buffered(order: Int32Array, { count, enter, exit, isConstituent }: Buffer): Chosen {
+function selectBuffered(order: Int32Array, { count, enter, exit, isConstituent }: Buffer): Chosen {
   const isKept = new Uint8Array(order.length).fill(1, 0, enter);
   let size = Math.min(enter, order.length);
   let stayed = size;

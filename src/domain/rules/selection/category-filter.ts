@@ -43,9 +43,9 @@ export const categoryFilter = defineSelectionClass({
       sentence: `Keep securities whose ${field} is ${conditions}; ${describeMissingPolicy(missing)}.`,
       select({ cross, columns }) {
         const { of, names } = cross.groups(use.field, columns);
-        const passes = (group: string | null): boolean =>
+        const isWantedGroup = (group: string | null): boolean =>
           group === null ? missing === 'include' : (wanted === null || wanted.has(group)) && !unwanted.has(group);
-        const isKept = names.map(passes);
+        const isKept = names.map(isWantedGroup);
         const kept = new Uint8Array(of.length);
         for (let i = 0; i < of.length; i++) kept[i] = isKept[of[i]!] ? 1 : 0;
         return {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { computeZScores } from '../../datapoints/transforms.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { listAllPositions } from '../../datapoints/ranking.js';
 import { defineSelectionClass } from '../selection-class.js';
@@ -44,7 +44,7 @@ export const compositeScore = defineSelectionClass({
     },
   },
   behaviour({ terms, count, minimum, missing }) {
-    const uses = terms.map(({ field }, i) => numeric(field, `terms[${i}].field`));
+    const uses = terms.map(({ field }, i) => useNumber(field, `terms[${i}].field`));
     const words = terms
       .map(
         ({ weight, direction, winsorise }, i) =>

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { category, numeric } from '../../datapoints/field-use.js';
+import { category, useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import type { FindingCode } from '../../refusals/findings.js';
@@ -55,8 +55,8 @@ export const cumulativeCoverage = defineSelectionClass({
   }),
   example: { id: 'standard', type: 'CumulativeCoverage', params: { coverage: 0.85, buffer: 0.05 } },
   behaviour({ field, coverage, buffer, group_by, rank_field, ascending, lower, upper, missing }) {
-    const size = numeric(field, 'field');
-    const rank = rank_field === null ? size : numeric(rank_field, 'rank_field');
+    const size = useNumber(field, 'field');
+    const rank = rank_field === null ? size : useNumber(rank_field, 'rank_field');
     const group = group_by === null ? null : category(group_by, 'group_by');
     const limits = { coverage, buffer, bands: lower === null || upper === null ? null : { lower, upper } };
     return {

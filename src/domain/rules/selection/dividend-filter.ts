@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { toCivilDate, toDay, type Day } from '../../time/days.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { keepWithin, describeMissingPolicy, nameUsedField, createReason, readValues } from '../verdicts.js';
@@ -26,7 +26,7 @@ export const dividendFilter = defineSelectionClass({
   })),
   example: { id: 'payers', type: 'DividendFilter', params: { minimum_yield: 0.02, minimum_years: 5 } },
   behaviour({ minimum_yield, minimum_years, missing }) {
-    const value = numeric('DIVIDEND_YIELD');
+    const value = useNumber('DIVIDEND_YIELD');
     return {
       reads: [value],
       remembers: false,

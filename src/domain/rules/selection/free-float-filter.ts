@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -20,7 +20,7 @@ export const freeFloatFilter = defineSelectionClass({
   })),
   example: { id: 'float', type: 'FreeFloatFilter', params: { minimum: 0.15 } },
   behaviour({ minimum, missing }) {
-    const value = numeric('FREE_FLOAT');
+    const value = useNumber('FREE_FLOAT');
     const bounds = { minimum, maximum: null };
     return {
       reads: [value],

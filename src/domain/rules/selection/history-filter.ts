@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { roundUpTolerantly } from '../rounding.js';
 import { defineSelectionClass } from '../selection-class.js';
@@ -30,7 +30,7 @@ export const historyFilter = defineSelectionClass({
   example: { id: 'history', type: 'HistoryFilter', params: { sessions: 252, coverage: 0.95 } },
   behaviour({ sessions, coverage, missing }) {
     const field = requestLatest('CLOSE', { aggregate: 'count', window: sessions });
-    const value = numeric(field);
+    const value = useNumber(field);
     return {
       reads: [value],
       remembers: false,

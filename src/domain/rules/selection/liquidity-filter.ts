@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { requestLatest } from '../../datapoints/field-request.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -29,7 +29,7 @@ export const liquidityFilter = defineSelectionClass({
     params: { minimum: 5_000_000, window: 60, incumbent_minimum: 3_000_000 },
   },
   behaviour({ minimum, window, statistic, incumbent_minimum, missing }) {
-    const value = numeric(requestLatest('VALUE_TRADED', { aggregate: statistic, window }));
+    const value = useNumber(requestLatest('VALUE_TRADED', { aggregate: statistic, window }));
     const bounds = { minimum, maximum: null, incumbentMinimum: incumbent_minimum };
     return {
       reads: [value],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -27,7 +27,7 @@ export const marketCapFilter = defineSelectionClass({
     params: { minimum: 2_000_000_000, incumbent_minimum: 1_500_000_000 },
   },
   behaviour({ minimum, maximum, free_float, incumbent_minimum, missing }) {
-    const value = numeric(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');
+    const value = useNumber(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');
     const bounds = { minimum, maximum, incumbentMinimum: incumbent_minimum };
     return {
       reads: [value],

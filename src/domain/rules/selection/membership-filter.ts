@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import type { ExpressionNode } from '../../datapoints/expressions/tree.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import { Id } from '../../schema/shape.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { createReason, readValues } from '../verdicts.js';
@@ -21,7 +21,7 @@ export const membershipFilter = defineSelectionClass({
       name: 'member_of',
       operands: [{ node: 'value', value: indexId }],
     };
-    const value = numeric(membership, 'index_id');
+    const value = useNumber(membership, 'index_id');
     const test = `${isIn ? 'a' : 'not a'} constituent of ${indexId}`;
     return {
       reads: [value],

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -30,7 +30,7 @@ export const momentumFilter = defineSelectionClass({
   })),
   example: { id: 'winners', type: 'MomentumFilter', params: { window: 252, skip: 21, minimum: 0 } },
   behaviour({ window, skip, minimum, missing }) {
-    const value = numeric(requestLatest('MOMENTUM', { window, lag: skip }));
+    const value = useNumber(requestLatest('MOMENTUM', { window, lag: skip }));
     const bounds = { minimum, maximum: null };
     return {
       reads: [value],

@@ -1,6 +1,6 @@
 import { defineObject } from '../../schema/define-object.js';
 import { requestLatest } from '../../datapoints/field-request.js';
-import { category, numeric } from '../../datapoints/field-use.js';
+import { category, useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -26,7 +26,7 @@ export const onePerIssuer = defineSelectionClass({
   },
   behaviour({ issuer_field, field, window, missing }) {
     const issuer = category(issuer_field, 'issuer_field');
-    const value = numeric(requestLatest(field, { aggregate: 'median', window }), 'field');
+    const value = useNumber(requestLatest(field, { aggregate: 'median', window }), 'field');
     return {
       reads: [issuer, value],
       remembers: false,

@@ -1,5 +1,5 @@
 import { defineObject } from '../../schema/define-object.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { describeMissingPolicy, createReason, readValues } from '../verdicts.js';
@@ -12,7 +12,7 @@ export const pluginFilter = defineSelectionClass({
   params: defineObject(() => ({ plugin: parameters.pluginName, missing: parameters.missing })),
   example: { id: 'near-high', type: 'PluginFilter', params: { plugin: 'NEAR_HIGH' } },
   behaviour({ plugin, missing }) {
-    const value = numeric(plugin, 'plugin');
+    const value = useNumber(plugin, 'plugin');
     return {
       reads: [value],
       remembers: false,

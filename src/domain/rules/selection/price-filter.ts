@@ -1,5 +1,5 @@
 import { defineObject } from '../../schema/define-object.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -17,7 +17,7 @@ export const priceFilter = defineSelectionClass({
   })).refine(order.check, order.issue),
   example: { id: 'no-penny-shares', type: 'PriceFilter', params: { minimum: 5 } },
   behaviour({ minimum, maximum, missing }) {
-    const value = numeric('CLOSE', '', true);
+    const value = useNumber('CLOSE', '', true);
     const bounds = { minimum, maximum };
     return {
       reads: [value],

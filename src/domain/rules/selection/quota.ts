@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { category, numeric } from '../../datapoints/field-use.js';
+import { category, useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -35,7 +35,7 @@ export const quota = defineSelectionClass({
   },
   behaviour({ field, quotas, rank_field, ascending, missing }) {
     const group = category(field, 'field');
-    const value = numeric(rank_field, 'rank_field');
+    const value = useNumber(rank_field, 'rank_field');
     const counts = new Map<string | null, number>(Object.entries(quotas));
     const list = Object.entries(quotas)
       .map(([name, count]) => `${count} of ${name}`)

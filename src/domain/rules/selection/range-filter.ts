@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -20,7 +20,7 @@ export const rangeFilter = defineSelectionClass({
   })).refine(order.check, order.issue),
   example: { id: 'moderate-beta', type: 'RangeFilter', params: { field: 'BETA', minimum: 0.5, maximum: 1.5 } },
   behaviour({ field, minimum, maximum, inclusive, missing }) {
-    const value = numeric(field, 'field');
+    const value = useNumber(field, 'field');
     const bounds = { minimum, maximum, inclusive };
     return {
       reads: [value],

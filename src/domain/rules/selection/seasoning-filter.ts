@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -21,7 +21,7 @@ export const seasoningFilter = defineSelectionClass({
   })),
   example: { id: 'seasoned', type: 'SeasoningFilter', params: { sessions: 63 } },
   behaviour({ sessions, missing }) {
-    const value = numeric('AGE');
+    const value = useNumber('AGE');
     const bounds = { minimum: sessions, maximum: null };
     return {
       reads: [value],

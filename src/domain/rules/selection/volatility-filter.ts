@@ -1,6 +1,6 @@
 import { defineObject } from '../../schema/define-object.js';
 import { requestLatest } from '../../datapoints/field-request.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -19,7 +19,7 @@ export const volatilityFilter = defineSelectionClass({
   })).refine(order.check, order.issue),
   example: { id: 'calm', type: 'VolatilityFilter', params: { window: 252, maximum: 0.4 } },
   behaviour({ window, minimum, maximum, missing }) {
-    const value = numeric(requestLatest('VOLATILITY', { window }));
+    const value = useNumber(requestLatest('VOLATILITY', { window }));
     const bounds = { minimum, maximum };
     return {
       reads: [value],

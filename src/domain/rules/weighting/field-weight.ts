@@ -1,7 +1,7 @@
 import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { nameUsedField, readValues } from '../verdicts.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
@@ -26,7 +26,7 @@ export const fieldWeight = defineWeightingClass({
   })),
   example: { type: 'FieldWeight', params: { field: 'DIVIDEND_YIELD', power: 1 } },
   behaviour({ field, power, negative }) {
-    const value = numeric(field, 'field');
+    const value = useNumber(field, 'field');
     const onNegative = {
       zero: 'securities with a negative value are not held',
       abs: 'a negative value counts with its absolute value',

@@ -7,7 +7,7 @@ import {
   type HierarchyTerms,
 } from '#kernels/weighting/hierarchical-risk-parity.js';
 import { requestLatest } from '../../datapoints/field-request.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { Refusal, type ErrorCode } from '../../refusals/refusal.js';
 import { readModelCovariance } from '../../risk/stored-model.js';
@@ -46,7 +46,7 @@ export const hierarchicalRiskParityWeight = defineWeightingClass({
     const by =
       modelId === null ? `the sample covariance of ${window} returns` : `the covariance of the risk model ${modelId}`;
     return {
-      reads: modelId === null ? [numeric(requestLatest('RETURN', { aggregate: 'std', window }))] : [],
+      reads: modelId === null ? [useNumber(requestLatest('RETURN', { aggregate: 'std', window }))] : [],
       sentence: `Weight constituents by hierarchical risk parity on ${by}: a tree by ${linkage} linkage of ${DISTANCE_WORDS[distance]}, then recursive bisection of its order of leaves by inverse-variance cluster variances.`,
       formula: 'product of (1 - variance / (variance + variance of the other half)) from the root to the leaf',
       weigh(scope) {

@@ -3,7 +3,7 @@ import { defineObject } from '../../schema/define-object.js';
 import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
 import { computeDeviation } from '../../datapoints/aggregates.js';
 import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
@@ -28,7 +28,7 @@ export const inverseVolatilityWeight = defineWeightingClass({
   example: { type: 'InverseVolatilityWeight', params: { window: 252, minimum_observations: 60 } },
   behaviour({ window, minimum_observations }) {
     const field = requestLatest('RETURN', { aggregate: 'std', window });
-    const value = numeric(field);
+    const value = useNumber(field);
     return {
       reads: [value],
       sentence: `Weight constituents in proportion to the inverse of their volatility over ${window} sessions; a security needs ${minimum_observations} returns between price bars on consecutive sessions.`,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import { readValues } from '../verdicts.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
 import { createLabel } from '../../datapoints/expressions/print.js';
@@ -14,7 +14,7 @@ export const marketCapWeight = defineWeightingClass({
   })),
   example: { type: 'MarketCapWeight', params: { free_float: true } },
   behaviour({ free_float }) {
-    const value = numeric(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');
+    const value = useNumber(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');
     return {
       reads: [value],
       sentence: `Weight constituents in proportion to their ${free_float ? 'free-float market capitalisation' : 'full market capitalisation, without free float'}.`,

@@ -1,5 +1,5 @@
 import { defineObject } from '../../schema/define-object.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { readValues } from '../verdicts.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
@@ -12,7 +12,7 @@ export const pluginWeight = defineWeightingClass({
   params: defineObject(() => ({ plugin: parameters.pluginName })),
   example: { type: 'PluginWeight', params: { plugin: 'SLOW_TILT' } },
   behaviour({ plugin }) {
-    const value = numeric(plugin, 'plugin');
+    const value = useNumber(plugin, 'plugin');
     return {
       reads: [value],
       sentence: `Weight constituents in proportion to the plug-in ${plugin}; securities with a negative or missing value are not held.`,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import { fieldName } from '../parameters.js';
 import { readValues } from '../verdicts.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
@@ -23,8 +23,8 @@ export const priceWeight = defineWeightingClass({
   params: PriceWeightParams,
   example: { type: 'PriceWeight', params: {} },
   behaviour({ factor_field: factorField, splits }) {
-    const value = numeric('CLOSE', '', true);
-    const factor = factorField === null ? null : numeric(factorField, 'factor_field');
+    const value = useNumber('CLOSE', '', true);
+    const factor = factorField === null ? null : useNumber(factorField, 'factor_field');
     const held = factorField === null ? 'one share of each constituent' : `${factorField} shares of each constituent`;
     const ofSplits =
       splits === 'divisor'

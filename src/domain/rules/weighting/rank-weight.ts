@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { listAllPositions, rankPositions, selectWithValue } from '../../datapoints/ranking.js';
 import { nameUsedField, readValues } from '../verdicts.js';
@@ -21,7 +21,7 @@ export const rankWeight = defineWeightingClass({
   })),
   example: { type: 'RankWeight', params: { field: 'MOMENTUM', scheme: 'linear' } },
   behaviour({ field, ascending, scheme }) {
-    const value = numeric(field, 'field');
+    const value = useNumber(field, 'field');
     return {
       reads: [value],
       sentence: `Weight constituents by their rank on ${nameUsedField(value)}, ${ascending ? 'smallest' : 'largest'} first, with ${scheme === 'linear' ? 'linear weights (count + 1 - rank)' : 'reciprocal weights (1 / rank)'}.`,

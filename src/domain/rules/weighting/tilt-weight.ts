@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { computeNormalProbability } from '#kernels/weighting/normal-probability.js';
 import { computeZScores } from '../../datapoints/transforms.js';
-import { numeric } from '../../datapoints/field-use.js';
+import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { nameUsedField, readValues } from '../verdicts.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
@@ -52,10 +52,10 @@ export const tiltWeight = defineWeightingClass({
   behaviour({ base, tilts, ...first }) {
     const all = [first, ...tilts].map((tilt, k) => ({
       ...tilt,
-      value: numeric(tilt.field, k === 0 ? 'field' : `tilts[${k - 1}].field`),
+      value: useNumber(tilt.field, k === 0 ? 'field' : `tilts[${k - 1}].field`),
       sign: tilt.direction === 'high' ? 1 : -1,
     }));
-    const size = base === 'MarketCapWeight' ? numeric('FREE_FLOAT_MARKET_CAP') : null;
+    const size = base === 'MarketCapWeight' ? useNumber('FREE_FLOAT_MARKET_CAP') : null;
     const words = all.map(
       (tilt) =>
         `${tilt.direction} ${nameUsedField(tilt.value)}: times the normal probability of its z-score, winsorised at ${WINSORISED_AT}, to the power of ${tilt.strength}`,

@@ -36,7 +36,7 @@ interface RefreshTerms {
 export function refreshPerformer(dependencies: RefreshDependencies): Performer<'refresh'> {
   const { datasets, jobs, markets, stores, follow } = dependencies;
 
-  async function refreshed({ spec, put, origin, signal }: StepContext<RefreshTerms>) {
+  async function refreshStore({ spec, put, origin, signal }: StepContext<RefreshTerms>) {
     const request = { until: null, full: false, dry_run: false, fail_on: spec.fail_on as never }; // codes of the schema
     const { store_id: storeId } = spec;
     const submit = () =>
@@ -73,7 +73,7 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
     await follow();
     let message: string;
     try {
-      message = await refreshed(context);
+      message = await refreshStore(context);
     } catch (thrown) {
       if (!(thrown instanceof Refusal) || context.signal.aborted) throw thrown;
       if (thrown.code !== 'NOTHING_TO_REFRESH')

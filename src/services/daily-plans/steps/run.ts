@@ -28,7 +28,7 @@ const ATTEMPTS_MAX = 3;
 export function runPerformer(dependencies: RunDependencies): Performer<'run'> {
   const { analytics, documents, jobs, markets, follow } = dependencies;
 
-  async function ran(indexId: string, context: StepContext<unknown>): Promise<ItemResult> {
+  async function runIndex(indexId: string, context: StepContext<unknown>): Promise<ItemResult> {
     const { day, origin, signal, put } = context;
     for (let attempt = 1; ; attempt++) {
       const request = { ...(await analytics.onStoredTerms(indexId, {})), end: null };
@@ -59,7 +59,7 @@ export function runPerformer(dependencies: RunDependencies): Performer<'run'> {
       const message = `The store ${identity.datasetId} has no prices of ${date} yet: ${lastOf(last)}.`;
       return { state: 'waiting', message };
     }
-    await performForEachIndex(context, (indexId) => ran(indexId, context));
+    await performForEachIndex(context, (indexId) => runIndex(indexId, context));
     return { state: 'done', message: 'Every index that is not held back has a run.' };
   };
 }

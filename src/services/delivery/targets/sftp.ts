@@ -28,7 +28,7 @@ export const sftpSender: Sender<'sftp'> = async (job) => {
   const { client, sftp } = await connect(target, secret, signal);
   const made = new Set<string>();
   /** Ends an operation that takes too long by closing its connection. */
-  const within = async <T>(work: () => Promise<T>): Promise<T> => {
+  const limitTime = async <T>(work: () => Promise<T>): Promise<T> => {
     const timer = setTimeout(() => client.destroy(), LIMITS.MAX_DELIVERY_SECONDS * 1000);
     try {
       return await work();
@@ -40,9 +40,11 @@ export const sftpSender: Sender<'sftp'> = async (job) => {
     const root = await rootOf(sftp, target.url);
     await sendEachFile(job, async (file) => {
       await job.begin(file);
-      return within(() => send(sftp, file, { root, hasChecksum: target.checksum, made })).catch((thrown: unknown) => {
-        throw faultOf(thrown);
-      });
+      return limitTime(() => send(sftp, file, { root, hasChecksum: target.checksum, made })).catch(
+        (thrown: unknown) => {
+          throw faultOf(thrown);
+        },
+      );
     });
   } finally {
     client.destroy();
@@ -124,7 +126,7 @@ async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }:
   if (before !== file.sha256) {
     // The checksum is removed first, so that nobody mistakes the old file for the new one.
     if (before !== undefined && hasChecksum)
-      await ask<void>((done) => sftp.unlink(`${place}.sha256`, done)).catch(absent);
+      await ask<void>((done) => sftp.unlink(`${place}.sha256`, done)).catch(ignoreAbsent);
     await appear(sftp, { place, part: `${folder}/${partName(file)}`, content: Buffer.from(await file.content()) });
   }
   if (hasChecksum) {
@@ -178,13 +180,13 @@ async function appear(sftp: Sftp, { place, part, content }: Appearing): Promise<
   try {
     await ask<void>((done) => sftp.ext_openssh_rename(part, place, done));
   } catch {
-    await ask<void>((done) => sftp.unlink(place, done)).catch(absent);
+    await ask<void>((done) => sftp.unlink(place, done)).catch(ignoreAbsent);
     await ask<void>((done) => sftp.rename(part, place, done));
   }
 }
 
 /** Absent files need no removal; the step after it reports any other failure. */
-const absent = (): void => {};
+const ignoreAbsent = (): void => {};
 
 function ask<T>(call: (done: Done<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => call((failure, result) => (failure ? reject(failure) : resolve(result))));

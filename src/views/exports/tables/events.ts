@@ -92,10 +92,10 @@ interface EventSpan {
 /** Yields events by date, then security. @cost reads [H] weights for each date with an event */
 function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): EventRow[] {
   const held = holdings(columns);
-  const within = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
-  const actions = groupBy(runEffects(columns).filter(within), ({ at }) => at);
-  const exits = groupBy(listFreeTrades(columns).filter(within), ({ at }) => at);
-  const changes = groupBy(countChanges(columns).filter(within), ({ at }) => at);
+  const isInRange = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
+  const actions = groupBy(runEffects(columns).filter(isInRange), ({ at }) => at);
+  const exits = groupBy(listFreeTrades(columns).filter(isInRange), ({ at }) => at);
+  const changes = groupBy(countChanges(columns).filter(isInRange), ({ at }) => at);
   const step = growthSteps(columns);
   const days = columns.i32('days');
   const isFixed = isDivisorFixed(columns);

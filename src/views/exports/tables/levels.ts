@@ -14,9 +14,9 @@ export const levels: Producer<'levels'> = ({ columns, window }, at) => {
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const ofIndex = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.f64(block, first, first + days.length);
-  const known = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
+  const readKnown = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.has(block) ? ofIndex(block) : new Float64Array(days.length).fill(Number.NaN);
-  const variant = (name: ReturnVariant): Float64Array => known(VARIANT_BLOCKS[name].level);
+  const variant = (name: ReturnVariant): Float64Array => readKnown(VARIANT_BLOCKS[name].level);
   const cut = (values: Float64Array): Float64Array => values.subarray(from, to);
   const round = (values: Float64Array): Float64Array =>
     roundValues(columns, { of: 'level', days: days.subarray(from, to) }, cut(values));
@@ -30,8 +30,8 @@ export const levels: Producer<'levels'> = ({ columns, window }, at) => {
         price: round(variant('price')),
         total: round(variant('total')),
         net: round(variant('net')),
-        dividend_points: cut(known('dividendPoints')),
-        net_dividend_points: cut(known('netDividendPoints')),
+        dividend_points: cut(readKnown('dividendPoints')),
+        net_dividend_points: cut(readKnown('netDividendPoints')),
         divisor: cut(ofIndex(VARIANT_BLOCKS[columns.header.variant].divisor)),
         return: cut(behindNone(computeReturns(level))),
         drawdown: cut(computeDrawdown(level)),

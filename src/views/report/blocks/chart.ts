@@ -26,7 +26,11 @@ const LINES: Record<ChartLine, LineSource> = {
     panel: 'levels',
     find: ({ level, levelDecimals: decimals }) => ({
       series: [
-        { ...level, label: `Level ${levelText(last(level.values), decimals)}`, stroke: { colour: NAVY, width: 1.3 } },
+        {
+          ...level,
+          label: `Level ${levelText(readLast(level.values), decimals)}`,
+          stroke: { colour: NAVY, width: 1.3 },
+        },
       ],
     }),
   },
@@ -38,7 +42,7 @@ const LINES: Record<ChartLine, LineSource> = {
         series: [
           {
             ...index,
-            label: `Index level ${levelText(last(index.values), figures.levelDecimals)}`,
+            label: `Index level ${levelText(readLast(index.values), figures.levelDecimals)}`,
             stroke: { colour: AMBER, width: 1 },
           },
         ],
@@ -54,7 +58,7 @@ const LINES: Record<ChartLine, LineSource> = {
         series: [
           {
             ...benchmark,
-            label: `Benchmark ${benchmark.id} ${ratioText(last(benchmark.values))}`,
+            label: `Benchmark ${benchmark.id} ${ratioText(readLast(benchmark.values))}`,
             stroke: { colour: SLATE, width: 0.9, dash: [3, 2] },
           },
         ],
@@ -73,7 +77,7 @@ const LINES: Record<ChartLine, LineSource> = {
     find(figures) {
       const volatility = figures.volatility();
       if (volatility === null) return { missing: 'The run is too short for a trailing volatility.' };
-      const label = `Volatility over ${volatility.window} sessions, latest ${percentText(last(volatility.values))}`;
+      const label = `Volatility over ${volatility.window} sessions, latest ${percentText(readLast(volatility.values))}`;
       return { series: [{ ...volatility, label, stroke: { colour: NAVY, width: 0.9 } }] };
     },
   },
@@ -97,7 +101,7 @@ const LINES: Record<ChartLine, LineSource> = {
         series: sectors.map(({ sector, weights }, k) => ({
           days,
           values: weights,
-          label: `${cleanLine(sector ?? 'Unclassified')} ${percentText(last(weights))}`,
+          label: `${cleanLine(sector ?? 'Unclassified')} ${percentText(readLast(weights))}`,
           stroke: SECTOR_STROKES[k]!,
         })),
       };
@@ -170,6 +174,6 @@ function altOf(panels: readonly Panel[], { overview }: RunFigures): string {
   return `Line chart for ${overview.name}: ${lines.join('; ')}.`;
 }
 
-function last(values: Float64Array): number {
+function readLast(values: Float64Array): number {
   return values.at(-1)!;
 }

@@ -28,7 +28,7 @@ export function describeReruns(work: SharedWork): void {
     const workerAt = (node: string): Listening => work.workers.find(({ home }) => node.endsWith(home))!;
 
     /** Starts a rerun after a change of the data, of which another node has claimed parts. */
-    async function held(name: string) {
+    async function startPausedRerun(name: string) {
       const before = (await cluster.nodes())[0]!.market;
       await prepare(cluster.front, [], { ...MARKET, store_id: `market${++seed}`, seed });
       // A blocked object store returns no market to a worker.
@@ -60,16 +60,16 @@ export function describeReruns(work: SharedWork): void {
       for (const { index_id: id, run_id: run } of rows) {
         const ids = (await runsOf(id)).map(({ run_id }) => run_id);
         expect(ids).toEqual([run, ...before.get(id)!]);
-        expect((await levels(id)).status).toBe(200);
+        expect((await readLevels(id)).status).toBe(200);
       }
-      const [shared, hash] = [(await levels(IDS[9]!)).body, (await runsOf(IDS[9]!))[0]!.run_hash];
+      const [shared, hash] = [(await readLevels(IDS[9]!)).body, (await runsOf(IDS[9]!))[0]!.run_hash];
       await cluster.front.ask('POST', `/analytics/${IDS[9]!}/backtest`);
       await cluster.front.finished(`backtest:${IDS[9]!}`);
-      expect([(await levels(IDS[9]!)).body, (await runsOf(IDS[9]!))[0]!.run_hash]).toEqual([shared, hash]);
+      expect([(await readLevels(IDS[9]!)).body, (await runsOf(IDS[9]!))[0]!.run_hash]).toEqual([shared, hash]);
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     }
 
-    const levels = (id: string) => cluster.front.ask('GET', `/analytics/${id}/exports/levels?format=json`);
+    const readLevels = (id: string) => cluster.front.ask('GET', `/analytics/${id}/exports/levels?format=json`);
 
     /** Returns objects that no document references. */
     async function unnamed(): Promise<string[]> {
@@ -103,7 +103,7 @@ export function describeReruns(work: SharedWork): void {
 
     test('has parts on all of them, and stores each run once', async () => {
       const before = await idsBefore();
-      const { jobId, own, other } = await held('all');
+      const { jobId, own, other } = await startPausedRerun('all');
       expect(other).not.toBe(own);
       cluster.s3.isHeld = false;
       await assertWhole(jobId, before);
@@ -114,7 +114,7 @@ export function describeReruns(work: SharedWork): void {
 
     test.runIf(IS_SOAK)('continues without a killed worker, whose parts its own node computes', async () => {
       const before = await idsBefore();
-      const { jobId, other } = await held('helper');
+      const { jobId, other } = await startPausedRerun('helper');
       await kill(workerAt(other));
       await assertWhole(jobId, before);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
@@ -122,7 +122,7 @@ export function describeReruns(work: SharedWork): void {
 
     test.runIf(IS_SOAK)('begins again when its own worker is killed, and stores each run once', async () => {
       const before = await idsBefore();
-      const { jobId, own } = await held('own');
+      const { jobId, own } = await startPausedRerun('own');
       await kill(workerAt(own));
       await assertWhole(jobId, before);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 2, crashes: 0, losses: 1 });

@@ -37,7 +37,7 @@ test('an extended run day by day across its rebalances decides what the whole ru
   expect(tally.wholes).toBe(0);
 });
 
-test('a run is extended when securities are held for the first time, whatever their earlier events', () => {
+test('a run is extended when securities are first held, regardless of their earlier events', () => {
   const tally = newTally();
   fc.assert(
     fc.property(
@@ -47,7 +47,7 @@ test('a run is extended when securities are held for the first time, whatever th
       ({ market: priced }, { count, isCapped, variant, currency, benchmark, strategy, datesMax }, steps) => {
         const market = addVolume(priced);
         const rows = market.dates.length - DAYS_ADDED;
-        const definition = (id: string, size: number) =>
+        const findDefinition = (id: string, size: number) =>
           IndexDocument.parse({
             id,
             name: id,
@@ -70,11 +70,11 @@ test('a run is extended when securities are held for the first time, whatever th
         const request: RunRequest = {
           transaction_cost_bps: 10,
           benchmark: reference,
-          documents: { P: definition('P', 2) },
+          documents: { P: findDefinition('P', 2) },
           createDecider: indexDecider,
           ...(strategy ? { strategy } : {}),
         };
-        expectResumes({ market, document: definition('X', count), request, steps, tally, rows, datesMax });
+        expectResumes({ market, document: findDefinition('X', count), request, steps, tally, rows, datesMax });
       },
     ),
     { numRuns: RUNS },

@@ -14,7 +14,16 @@ import { openMarketSince, shareMarket, type ContentDigests } from '#domain/marke
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content.js';
 import { prefixDiffers, prefixOf, findSettledDay } from '#market/content/prefix.js';
-import { cut, expectSameReads, extend, filesAfter, opened, STAMP, contentOf, type StoredRun } from './extended.js';
+import {
+  cut,
+  expectSameReads,
+  extend,
+  filesAfter,
+  openExtended,
+  STAMP,
+  contentOf,
+  type StoredRun,
+} from './extended.js';
 import { randomMarket } from '../random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from '../random-run.js';
 import { overviewOf, resultOf, runOverviewJson, runResultJson } from '../run-texts.js';
@@ -82,7 +91,7 @@ describe('on random markets', () => {
           const first = runOf(cut(market, rows), document, request);
           if (!first) return;
           let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
-          let stored: StoredRun = { columns: opened(files[0]!), checkpoint: createCheckpoint(first) };
+          let stored: StoredRun = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
           let to = rows;
           for (const step of steps) {
             to = Math.min(market.dates.length, to + step);
@@ -94,12 +103,12 @@ describe('on random markets', () => {
             if (typeof run === 'string') return;
             extended[strategy ? 'strategy' : 'index']++;
             files = filesAfter(files, run);
-            const columns = opened(run.columns, files);
+            const columns = openExtended(run.columns, files);
             const isRebalanced = columns.header.rebalances.length > stored.columns.header.rebalances.length;
             if (strategy?.rebalance && isRebalanced) extended.cadence++;
-            expectSameReads(columns, opened(runToColumns(whole, { contentHash: 's' })));
-            expect(contentOf(columns)).toEqual(contentOf(opened(runToColumns(whole, { contentHash: 's' }))));
-            expect(findFirstDifference(columns, opened(runToColumns(whole, { contentHash: 's' })))).toBeNull();
+            expectSameReads(columns, openExtended(runToColumns(whole, { contentHash: 's' })));
+            expect(contentOf(columns)).toEqual(contentOf(openExtended(runToColumns(whole, { contentHash: 's' }))));
+            expect(findFirstDifference(columns, openExtended(runToColumns(whole, { contentHash: 's' })))).toBeNull();
             expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(
               Buffer.from(runResultJson(whole, STAMP)).toString(),
             );
@@ -118,7 +127,7 @@ describe('on random markets', () => {
     expect(extended.cadence).toBeGreaterThan(RUNS / 30);
   });
 
-  test('the market up to a day differs as soon as any value of that day or earlier does', async () => {
+  test('the digest of the market up to a day changes with any value of that day or earlier', async () => {
     await fc.assert(
       fc.asyncProperty(
         randomMarket,

@@ -84,7 +84,7 @@ export function extend(
 }
 
 /** Opens columns that continue those of earlier files, which are named by their positions. */
-export function opened(bytes: Uint8Array, files: readonly Uint8Array[] = []): RunColumns {
+export function openExtended(bytes: Uint8Array, files: readonly Uint8Array[] = []): RunColumns {
   return openColumns(
     (start, end) => bytes.slice(start, end),
     (name) => (start, end) => files[name === PRICES ? 0 : Number(name)]!.slice(start, end),

@@ -15,7 +15,7 @@ import {
   extend,
   filesAfter,
   filesOf,
-  opened,
+  openExtended,
   STAMP,
   contentOf,
 } from './extended.js';
@@ -80,7 +80,7 @@ export function expectResumes({
   const first = outcomeOf(() => runOn(calendars, cut(market, rows), document, request));
   if (typeof first === 'string') return;
   let files = filesOf(first);
-  let stored: StoredRun = { columns: opened(files.at(-1)!, files), checkpoint: createCheckpoint(first) };
+  let stored: StoredRun = { columns: openExtended(files.at(-1)!, files), checkpoint: createCheckpoint(first) };
   let to = rows;
   for (const step of steps) {
     if (to + step > market.dates.length) return;
@@ -101,8 +101,8 @@ export function expectResumes({
     }
     tally.extended++;
     files = filesAfter(files, extended);
-    const columns = opened(extended.columns, files);
-    const wholeColumns = opened(runToColumns(whole, { contentHash: 's' }));
+    const columns = openExtended(extended.columns, files);
+    const wholeColumns = openExtended(runToColumns(whole, { contentHash: 's' }));
     if (columns.header.names.length > stored.columns.header.names.length) tally.joined++;
     if (columns.header.rebalances.length > stored.columns.header.rebalances.length) tally.rebalanced++;
     expectEqual(contentOf(columns), contentOf(wholeColumns));

@@ -54,7 +54,7 @@ const randomField = fc
     };
   });
 
-const tree = (text: string) => parseExpression(text).tree;
+const createTree = (text: string) => parseExpression(text).tree;
 
 /** Expressions of returns, windows, dividends, previous holdings and another index. */
 const randomExpression = fc
@@ -66,15 +66,15 @@ const randomExpression = fc
     'if(DIVIDEND_YIELD > 0, rank(years_of_growth(DIVIDEND)), BETA(window=9))',
     'coalesce(last(VALUE_TRADED, lag=4) / median(VALUE_TRADED, window=6), rank(CLOSE))',
   )
-  .map(tree);
+  .map(createTree);
 
 const randomRule = fc.oneof(
   randomExpression.map((field) => ({ type: 'TopN', params: { field, count: 5 } })),
   fc.boolean().map((isIn) => ({ type: 'MembershipFilter', params: { index_id: 'P', in: isIn } })),
   fc.constant({
     type: 'RangeFilter',
-    params: { field: tree('RETURN'), minimum: 0.03 },
-    fallback: [{ when_fewer_than: 4, params: { field: tree('mean(RETURN, window=6)'), minimum: -0.05 } }],
+    params: { field: createTree('RETURN'), minimum: 0.03 },
+    fallback: [{ when_fewer_than: 4, params: { field: createTree('mean(RETURN, window=6)'), minimum: -0.05 } }],
   }),
   fc.record({ field: randomField, value: fc.integer({ min: 3, max: 8 }) }).map(({ field, value }) => ({
     type: 'ExpressionFilter',
@@ -98,16 +98,16 @@ const randomWeighting = fc.constantFrom(
   { type: 'MinimumVarianceWeight', params: { window: 21, upper: 0.5 } },
   { type: 'EqualRiskWeight', params: { window: 22 } },
   { type: 'FieldWeight', params: { field: 'VALUE_TRADED' }, cap: 0.5 },
-  { type: 'FieldWeight', params: { field: tree('0.1 + weight_in("P") + is_constituent()') } },
+  { type: 'FieldWeight', params: { field: createTree('0.1 + weight_in("P") + is_constituent()') } },
   { type: 'GroupWeight', params: { field: 'SECTOR', between: 'equal', within: 'market_cap' } },
   { type: 'HierarchicalRiskParityWeight', params: { window: 22, linkage: 'average' } },
-  { type: 'MarketCapWeight', cap: tree('0.2 + weight_in("P") + 0.1 * is_constituent()'), cap_by: 'SECTOR' },
+  { type: 'MarketCapWeight', cap: createTree('0.2 + weight_in("P") + 0.1 * is_constituent()'), cap_by: 'SECTOR' },
   {
     type: 'FieldWeight',
     params: { field: 'VALUE_TRADED' },
     ladder_caps: { single: { above: 0.5, to: 0.4 }, group: { each_above: 0.35, together_above: 0.7, to: 0.65 } },
   },
-  { type: 'EqualWeight', phase_in: { field: tree('mean(CLOSE, window=5) + weight_in("P")'), steps: 3 } },
+  { type: 'EqualWeight', phase_in: { field: createTree('mean(CLOSE, window=5) + weight_in("P")'), steps: 3 } },
 );
 
 /** Another index of the market, a possible universe of the first one, on another calendar and schedule. */
@@ -222,7 +222,11 @@ export const randomDerivation = fc
       {
         id: 'path',
         type: 'WeightedAverage',
-        params: { field: tree('mean(CLOSE, window=3)'), upper: { base: '2024-02-20', yearly: -0.6 }, priority: 3 },
+        params: {
+          field: createTree('mean(CLOSE, window=3)'),
+          upper: { base: '2024-02-20', yearly: -0.6 },
+          priority: 3,
+        },
       },
     ]),
   })

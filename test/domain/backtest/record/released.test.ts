@@ -27,13 +27,13 @@ function shapeOf(text: string): Shape {
 }
 
 /** Returns a packed record without members that the shape does not contain. */
-function only(packed: unknown, shape: Shape): unknown {
+function selectMembers(packed: unknown, shape: Shape): unknown {
   const isWhole = shape === null || packed === null || Object.hasOwn(packed as object, 'portfolioRows');
   if (isWhole) return packed;
-  if (Array.isArray(packed)) return packed.map((item) => only(item, shape));
+  if (Array.isArray(packed)) return packed.map((item) => selectMembers(item, shape));
   return Object.fromEntries(
     Object.entries(packed as object).flatMap(([member, value]) =>
-      member in shape ? [[member, only(value, shape[member]!)]] : [],
+      member in shape ? [[member, selectMembers(value, shape[member]!)]] : [],
     ),
   );
 }
@@ -68,8 +68,8 @@ test.each(VERSIONS)(
     const stored = JSON.parse(new TextDecoder().decode(columns.u8('record'))) as Record<'plain' | 'rest', unknown>;
     const released = {
       ...stored,
-      plain: only(stored.plain, shapeOf(shapes.plain)),
-      rest: only(stored.rest, shapeOf(shapes.rest)),
+      plain: selectMembers(stored.plain, shapeOf(shapes.plain)),
+      rest: selectMembers(stored.rest, shapeOf(shapes.rest)),
     };
     const record = readRecord({
       ...columns,

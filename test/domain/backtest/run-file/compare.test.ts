@@ -29,12 +29,12 @@ function bytesOf(count = DATES.length, close: Record<string, number[]> = CLOSE):
   return runToColumns(runOn(CALENDARS, market, DOCUMENT, { transaction_cost_bps: 10 }), { contentHash: 's' });
 }
 
-const opened = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
+const openBytes = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
 
 /** Returns the file with one changed number in a block. */
-function changed(bytes: Uint8Array<ArrayBuffer>, block: BlockName, element: number): Uint8Array {
+function changeBlock(bytes: Uint8Array<ArrayBuffer>, block: BlockName, element: number): Uint8Array {
   const copy = bytes.slice();
-  const { offset } = opened(bytes).header.blocks[block]!;
+  const { offset } = openBytes(bytes).header.blocks[block]!;
   const view = new DataView(copy.buffer);
   view.setFloat64(offset + 8 * element, view.getFloat64(offset + 8 * element, true) * 1.5 + 1, true);
   return copy;
@@ -44,7 +44,7 @@ describe('the first difference of two runs', () => {
   const bytes = bytesOf();
 
   test('is none between equal ones', () => {
-    expect(findFirstDifference(opened(bytes), opened(bytesOf()))).toBeNull();
+    expect(findFirstDifference(openBytes(bytes), openBytes(bytesOf()))).toBeNull();
   });
 
   test('is the element that was changed, with its date and its name', () => {
@@ -56,7 +56,7 @@ describe('the first difference of two runs', () => {
         (block, date, place) => {
           const name = block === 'weights' || block === 'price' ? ['A', 'B', 'C'][place]! : null;
           const element = name === null ? date : date * 3 + place;
-          const result = findFirstDifference(opened(changed(bytes, block, element)), opened(bytes));
+          const result = findFirstDifference(openBytes(changeBlock(bytes, block, element)), openBytes(bytes));
           expect(result).toMatchObject({ part: block, date: DATES[date], name });
           expect(result!.stored).toBe((result!.replayed as number) * 1.5 + 1);
         },
@@ -65,34 +65,34 @@ describe('the first difference of two runs', () => {
   });
 
   test('of several is the earliest, and on one date the cause', () => {
-    const both = changed(changed(bytes, 'level', 3) as Uint8Array<ArrayBuffer>, 'weights', 3 * 3 + 1);
-    expect(findFirstDifference(opened(both), opened(bytes))).toMatchObject({
+    const both = changeBlock(changeBlock(bytes, 'level', 3) as Uint8Array<ArrayBuffer>, 'weights', 3 * 3 + 1);
+    expect(findFirstDifference(openBytes(both), openBytes(bytes))).toMatchObject({
       part: 'weights',
       date: DATES[3],
       name: 'B',
     });
-    const earlier = changed(changed(bytes, 'level', 1) as Uint8Array<ArrayBuffer>, 'weights', 3 * 3 + 1);
-    expect(findFirstDifference(opened(earlier), opened(bytes))).toMatchObject({ part: 'level', date: DATES[1] });
+    const earlier = changeBlock(changeBlock(bytes, 'level', 1) as Uint8Array<ArrayBuffer>, 'weights', 3 * 3 + 1);
+    expect(findFirstDifference(openBytes(earlier), openBytes(bytes))).toMatchObject({ part: 'level', date: DATES[1] });
   });
 
   test('of an extended run is its first additional date', () => {
-    expect(findFirstDifference(opened(bytesOf(4)), opened(bytes))).toEqual({
+    expect(findFirstDifference(openBytes(bytesOf(4)), openBytes(bytes))).toEqual({
       part: 'days',
       date: DATES[4],
       name: null,
       stored: null,
       replayed: DATES[4],
     });
-    expect(findFirstDifference(opened(bytes), opened(bytesOf(4)))).toMatchObject({
+    expect(findFirstDifference(openBytes(bytes), openBytes(bytesOf(4)))).toMatchObject({
       part: 'days',
       stored: DATES[4],
       replayed: null,
     });
   });
 
-  test('of runs that held other names is the first name', () => {
+  test('of runs that held other securities is the first name', () => {
     const { C: _, ...two } = CLOSE;
-    expect(findFirstDifference(opened(bytes), opened(bytesOf(5, two)))).toMatchObject({
+    expect(findFirstDifference(openBytes(bytes), openBytes(bytesOf(5, two)))).toMatchObject({
       part: 'names',
       stored: 'C',
       replayed: null,
@@ -100,10 +100,10 @@ describe('the first difference of two runs', () => {
   });
 
   test('after a changed price is that price', () => {
-    const result = findFirstDifference(opened(bytes), opened(bytesOf(5, { ...CLOSE, B: [20, 19, 17, 19, 20] })));
+    const result = findFirstDifference(openBytes(bytes), openBytes(bytesOf(5, { ...CLOSE, B: [20, 19, 17, 19, 20] })));
     expect(result).toEqual({
       part: 'price',
-      date: formatDay(opened(bytes).i32('days')[2]!),
+      date: formatDay(openBytes(bytes).i32('days')[2]!),
       name: 'B',
       stored: 18,
       replayed: 17,

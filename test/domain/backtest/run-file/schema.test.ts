@@ -53,12 +53,12 @@ function richRun(): Uint8Array<ArrayBuffer> {
   });
 }
 
-const opened = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
+const openBytes = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
 
 /** Returns the file with the last element of a block changed; in a description, a digit. */
-function changed(bytes: Uint8Array<ArrayBuffer>, name: BlockName): Uint8Array {
+function changeBlock(bytes: Uint8Array<ArrayBuffer>, name: BlockName): Uint8Array {
   const copy = bytes.slice();
-  const { type, offset, length } = opened(bytes).header.blocks[name]!;
+  const { type, offset, length } = openBytes(bytes).header.blocks[name]!;
   const view = new DataView(copy.buffer);
   if (name === 'record') {
     const text = new TextDecoder().decode(copy.subarray(offset, offset + length));
@@ -76,16 +76,16 @@ function changed(bytes: Uint8Array<ArrayBuffer>, name: BlockName): Uint8Array {
 
 describe('of everything that is stored of a run', () => {
   const bytes = richRun();
-  const stored = BLOCK_NAMES.filter((name) => opened(bytes).has(name));
+  const stored = BLOCK_NAMES.filter((name) => openBytes(bytes).has(name));
 
   test('there is a block of every kind but those of extended runs, of short positions, of rounding, of share changes and of overlays', () => {
     const others = ['joinedPrice', 'shortCash', 'shareChanges', 'keptShares', 'ownParts', 'exactDivisor'];
     expect(BLOCK_NAMES.filter((name) => !stored.includes(name))).toEqual(others);
-    for (const name of stored) expect(opened(bytes).header.blocks[name]!.length, name).toBeGreaterThan(0);
+    for (const name of stored) expect(openBytes(bytes).header.blocks[name]!.length, name).toBeGreaterThan(0);
   });
 
   test.each(stored)('a changed element of %s is a difference', (name) => {
-    const result = findFirstDifference(opened(changed(bytes, name)), opened(bytes));
+    const result = findFirstDifference(openBytes(changeBlock(bytes, name)), openBytes(bytes));
     expect(result?.part).toMatch(name === 'snapshots' ? /^rebalances\[/ : new RegExp(`^(${name}|record)`));
   });
 });

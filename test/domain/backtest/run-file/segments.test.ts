@@ -7,7 +7,7 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { cut, expectSameReads, extend, filesAfter, opened, contentOf } from '../extend/extended.js';
+import { cut, expectSameReads, extend, filesAfter, openExtended, contentOf } from '../extend/extended.js';
 import { buildMarket, weekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
 
@@ -21,21 +21,21 @@ const DOCUMENT = IndexDocument.parse({
   rebalance: { frequency: 'monthly' },
   pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
 });
-const prices = (step: number): number[] => DATES.map((_, t) => 20 + ((t * step) % 17));
-const MARKET = buildMarket({ dates: DATES, close: { A: prices(3), B: prices(5), C: prices(7) } });
-const terms = (datesMax: number) => ({ calendars: CALENDARS, datesMax });
-const whole = (rows: number) => runOn(CALENDARS, cut(MARKET, rows), DOCUMENT, { transaction_cost_bps: 10 });
+const listPrices = (step: number): number[] => DATES.map((_, t) => 20 + ((t * step) % 17));
+const MARKET = buildMarket({ dates: DATES, close: { A: listPrices(3), B: listPrices(5), C: listPrices(7) } });
+const createTerms = (datesMax: number) => ({ calendars: CALENDARS, datesMax });
+const runRows = (rows: number) => runOn(CALENDARS, cut(MARKET, rows), DOCUMENT, { transaction_cost_bps: 10 });
 
 /** Returns a run of the first rows, extended day by day. */
 function daily({ rows, to, datesMax }: { readonly rows: number; readonly to: number; readonly datesMax: number }) {
-  const first = whole(rows);
+  const first = runRows(rows);
   let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
-  let stored = { columns: opened(files[0]!), checkpoint: createCheckpoint(first) };
+  let stored = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
   for (let day = rows + 1; day <= to; day++) {
-    const extended = extend(first.plan, cut(MARKET, day), stored, terms(datesMax));
+    const extended = extend(first.plan, cut(MARKET, day), stored, createTerms(datesMax));
     if (typeof extended === 'string') return { files, stored, reason: extended };
     files = filesAfter(files, extended);
-    stored = { columns: opened(files.at(-1)!, files), checkpoint: extended.checkpoint };
+    stored = { columns: openExtended(files.at(-1)!, files), checkpoint: extended.checkpoint };
   }
   return { files, stored, reason: null };
 }
@@ -50,7 +50,7 @@ describe('the files of an extended run', () => {
     expect(files.map((bytes) => openColumns((start, end) => bytes.slice(start, end)).header.dates)).toEqual([
       20, 28, 36, 44, 52, 60,
     ]);
-    const run = opened(runToColumns(whole(60), { contentHash: 's' }));
+    const run = openExtended(runToColumns(runRows(60), { contentHash: 's' }));
     expect(contentOf(columns)).toEqual(contentOf(run));
     expectSameReads(columns, run);
   });
@@ -61,7 +61,7 @@ describe('the files of an extended run', () => {
       stored: { columns },
     } = daily({ rows: 20, to: 27, datesMax: 30 });
     expect([files.length, columns.header.begun]).toEqual([1, []]);
-    expect(contentOf(columns)).toEqual(contentOf(opened(runToColumns(whole(27), { contentHash: 's' }))));
+    expect(contentOf(columns)).toEqual(contentOf(openExtended(runToColumns(runRows(27), { contentHash: 's' }))));
   });
 
   test('are at most 128 per run: then the run is rewritten as a whole', () => {
@@ -71,7 +71,7 @@ describe('the files of an extended run', () => {
       reason,
     } = daily({ rows: 20, to: 160, datesMax: 0 });
     expect([files.length, reason]).toEqual([129, 'file_rewritten']);
-    expect(findFirstDifference(columns, opened(runToColumns(whole(148), { contentHash: 's' })))).toBeNull();
+    expect(findFirstDifference(columns, openExtended(runToColumns(runRows(148), { contentHash: 's' })))).toBeNull();
   });
 
   test('are missed when one of them is not there', () => {
@@ -104,10 +104,10 @@ test('names of one currency share a row of exchange rates, also where one of the
   const market = buildMarket({
     dates: DATES,
     close: {
-      A: prices(3),
-      B: prices(5),
-      C: prices(7),
-      D: prices(11),
+      A: listPrices(3),
+      B: listPrices(5),
+      C: listPrices(7),
+      D: listPrices(11),
       EURUSD: rate,
       GBPUSD: rate.map((value) => value + 0.2),
     },
@@ -136,21 +136,21 @@ test('names of one currency share a row of exchange rates, also where one of the
   });
   const on = (rows: number) => runOn(CALENDARS, cut(market, rows), document, { createDecider: indexDecider });
   const bytes = runToColumns(on(41), { contentHash: 's' });
-  const stored = { columns: opened(bytes), checkpoint: createCheckpoint(on(41)) };
+  const stored = { columns: openExtended(bytes), checkpoint: createCheckpoint(on(41)) };
   expect([stored.columns.header.foreign, stored.columns.f64('rates').length]).toEqual([{ 0: 0, 2: 1 }, 2 * 41]);
-  const extended = extend(on(42).plan, cut(market, 42), stored, { ...terms(0), createDecider: indexDecider });
+  const extended = extend(on(42).plan, cut(market, 42), stored, { ...createTerms(0), createDecider: indexDecider });
   if (typeof extended === 'string') throw new Error(extended);
-  const columns = opened(extended.columns, [bytes]);
+  const columns = openExtended(extended.columns, [bytes]);
   expect([columns.header.names, columns.header.foreign]).toEqual([['A', 'B', 'C', 'D'], { 0: 0, 2: 1, 3: 0 }]);
   expect(Array.from(columns.f64('rates').subarray(0, 42))).toEqual(rate.slice(0, 42));
-  expect(contentOf(columns)).toEqual(contentOf(opened(runToColumns(on(42), { contentHash: 's' }))));
+  expect(contentOf(columns)).toEqual(contentOf(openExtended(runToColumns(on(42), { contentHash: 's' }))));
 });
 
-test('a run whose foreign names had a row each is the run in which they share it', () => {
+test('a run whose foreign securities had a row each is the run in which they share it', () => {
   const rate = DATES.map((_, t) => 1.1 + 0.001 * (t % 7));
   const market = buildMarket({
     dates: DATES,
-    close: { A: prices(3), B: prices(5), EURUSD: rate },
+    close: { A: listPrices(3), B: listPrices(5), EURUSD: rate },
     reference: { A: { CURRENCY: 'EUR' }, B: { CURRENCY: 'EUR' } },
   });
   const document = IndexDocument.parse({
@@ -162,9 +162,9 @@ test('a run whose foreign names had a row each is the run in which they share it
     rebalance: { frequency: 'monthly' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const columns = opened(runToColumns(runOn(CALENDARS, cut(market, 30), document, {}), { contentHash: 's' }));
+  const columns = openExtended(runToColumns(runOn(CALENDARS, cut(market, 30), document, {}), { contentHash: 's' }));
   const rates = columns.f64('rates');
-  const twice = (second: number): RunColumns => ({
+  const repeatForeign = (second: number): RunColumns => ({
     ...columns,
     header: { ...columns.header, foreign: { 0: 0, 1: 1 } },
     f64: (name, from, to) =>
@@ -173,8 +173,8 @@ test('a run whose foreign names had a row each is the run in which they share it
         : columns.f64(name, from, to),
   });
   expect(columns.header.foreign).toEqual({ 0: 0, 1: 0 });
-  expect(findFirstDifference(twice(1), columns)).toBeNull();
-  expect(findFirstDifference(twice(1.01), columns)).toMatchObject({
+  expect(findFirstDifference(repeatForeign(1), columns)).toBeNull();
+  expect(findFirstDifference(repeatForeign(1.01), columns)).toMatchObject({
     part: 'rates',
     stored: rates[0]! * 1.01,
     replayed: rates[0],
@@ -190,7 +190,7 @@ function inOldForm(bytes: Uint8Array): Uint8Array {
     blocks,
     ...header
   } = JSON.parse(new TextDecoder().decode(bytes.subarray(16, body))) as RunHeader;
-  const text = (by: number): string => {
+  const formatText = (by: number): string => {
     const moved = Object.entries(blocks).map(([name, block]) => {
       const { begins, ...rest } = block!;
       return [
@@ -204,11 +204,11 @@ function inOldForm(bytes: Uint8Array): Uint8Array {
     });
     return JSON.stringify({ ...header, version: 2, blocks: Object.fromEntries(moved), base: 'base.art' });
   };
-  const room = 8 * Math.ceil((text(1 << 20).length + 16) / 8);
+  const room = 8 * Math.ceil((formatText(1 << 20).length + 16) / 8);
   const old = new Uint8Array(16 + room + bytes.length - body).fill(0x20);
   old.set(bytes.subarray(0, 8));
   new DataView(old.buffer).setUint32(8, room, true);
-  old.set(new TextEncoder().encode(text(16 + room - body)), 16);
+  old.set(new TextEncoder().encode(formatText(16 + room - body)), 16);
   old.set(bytes.subarray(body), 16 + room);
   return old;
 }

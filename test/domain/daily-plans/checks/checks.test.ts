@@ -8,7 +8,7 @@ import { parseValidDay } from '#domain/time/days.js';
 const DAY = parseValidDay('2026-11-24');
 const BEFORE = DAY - 1;
 
-const action = (change: Partial<CorporateAction>): CorporateAction => ({
+const createAction = (change: Partial<CorporateAction>): CorporateAction => ({
   identifier: 'A',
   type: 'SPLIT',
   value: 2,
@@ -36,7 +36,7 @@ function inputOf(
     { identifier: 'B', marketValue: 600, weight: 0.5 },
   ];
   const composition = { holdings, ...NO_CASH, divisor: 12 };
-  const level = (price: number) => ({ price, total: price, net: null });
+  const createLevel = (price: number) => ({ price, total: price, net: null });
   return {
     indexId: 'CORE',
     date: DAY,
@@ -44,8 +44,8 @@ function inputOf(
     closing: composition,
     opening: composition,
     levels: new Map([
-      [BEFORE, level(100)],
-      [DAY, level(100)],
+      [BEFORE, createLevel(100)],
+      [DAY, createLevel(100)],
     ]),
     published: new Map(),
     decimals: NO_DECIMALS,
@@ -64,7 +64,7 @@ function inputOf(
 }
 
 /** Findings of a check with parameters: the security and the message. */
-function found(params: { readonly check: string }, input: CheckInput): string[] {
+function listFindings(params: { readonly check: string }, input: CheckInput): string[] {
   const check = Check.parse(params);
   return checkKindOf(check.check)
     .judge(input, check as never)
@@ -72,7 +72,7 @@ function found(params: { readonly check: string }, input: CheckInput): string[] 
 }
 
 test('an index without a problem passes every check', () => {
-  for (const check of listStandardChecks(true)) expect(found(check, inputOf()), check.check).toEqual([]);
+  for (const check of listStandardChecks(true)) expect(listFindings(check, inputOf()), check.check).toEqual([]);
   expect(CHECK_NAMES).toHaveLength(11);
   expect(listStandardChecks(true).every(({ check, severity }) => check !== 'published' || severity === 'block')).toBe(
     true,
@@ -90,31 +90,32 @@ test('an index without a problem passes every check', () => {
 
 test('coverage: constituents without a price count by weight, those of a closed exchange do not', () => {
   const prices = { A: [10, 11, 12, 11, Number.NaN], B: [20, 20, 21, 20, 21] };
-  expect(found({ check: 'coverage' }, inputOf({}, prices))).toEqual([
+  expect(listFindings({ check: 'coverage' }, inputOf({}, prices))).toEqual([
     'A: A has no price; 50 % of the index have none.',
   ]);
-  expect(found({ check: 'coverage', minimum: 0.5 } as never, inputOf({}, prices))).toEqual([]);
-  expect(found({ check: 'coverage', minimum: 0.51 } as never, inputOf({}, prices))).toHaveLength(1);
-  expect(found({ check: 'coverage' }, inputOf({ isClosed: (id) => id === 'A' }, prices))).toEqual([]);
+  expect(listFindings({ check: 'coverage', minimum: 0.5 } as never, inputOf({}, prices))).toEqual([]);
+  expect(listFindings({ check: 'coverage', minimum: 0.51 } as never, inputOf({}, prices))).toHaveLength(1);
+  expect(listFindings({ check: 'coverage' }, inputOf({ isClosed: (id) => id === 'A' }, prices))).toEqual([]);
 });
 
 test('staleness: a price that repeats on all of the sessions is reported, one that moved once is not', () => {
   const prices = { A: [12, 12, 12, 12, 12], B: [20, 20, 20, 20, 21] };
-  expect(found({ check: 'staleness' }, inputOf({}, prices))).toEqual(['A: A has the price 12 on 5 sessions.']);
-  expect(found({ check: 'staleness', sessions: 4 } as never, inputOf({}, prices))).toHaveLength(1);
+  expect(listFindings({ check: 'staleness' }, inputOf({}, prices))).toEqual(['A: A has the price 12 on 5 sessions.']);
+  expect(listFindings({ check: 'staleness', sessions: 4 } as never, inputOf({}, prices))).toHaveLength(1);
 });
 
 test('moves: a move beyond the limit needs a corporate action since the session before', () => {
   const prices = { A: [10, 10, 10, 10, 5], B: [20, 20, 20, 20, 25] };
-  const of = (change: Partial<CheckInput>) => found({ check: 'moves', limit: 0.25 } as never, inputOf(change, prices));
+  const of = (change: Partial<CheckInput>) =>
+    listFindings({ check: 'moves', limit: 0.25 } as never, inputOf(change, prices));
   expect(of({})).toEqual(['A: A moved by -50 % without a corporate action; the limit is 25 %.']); // B moved by the limit.
-  expect(of({ actionsOf: (id) => (id === 'A' ? [action({})] : []) })).toEqual([]);
-  expect(of({ actionsOf: () => [action({ exDay: BEFORE })] })).toHaveLength(1);
-  expect(of({ actionsOf: () => [action({ status: 'cancelled' })] })).toHaveLength(1);
+  expect(of({ actionsOf: (id) => (id === 'A' ? [createAction({})] : []) })).toEqual([]);
+  expect(of({ actionsOf: () => [createAction({ exDay: BEFORE })] })).toHaveLength(1);
+  expect(of({ actionsOf: () => [createAction({ status: 'cancelled' })] })).toHaveLength(1);
 });
 
 test('history: a constituent whose history the refresh rejected is reported, another security is not', () => {
-  expect(found({ check: 'history' }, inputOf({ restated: new Set(['B', 'Z']) }))).toEqual([
+  expect(listFindings({ check: 'history' }, inputOf({ restated: new Set(['B', 'Z']) }))).toEqual([
     'B: The source has another history of B, which was rejected: its prices are not updated.',
   ]);
 });
@@ -124,13 +125,13 @@ test('actions: impossible dates of coming actions are reported', () => {
     id === 'B'
       ? []
       : [
-          action({ exDay: DAY + 3, announcedDay: DAY + 4 }),
-          action({ type: 'DIVIDEND', exDay: DAY + 2, payDay: DAY + 1 }),
-          action({ exDay: DAY + 20, announcedDay: DAY + 30 }),
-          action({ exDay: BEFORE, announcedDay: DAY }),
+          createAction({ exDay: DAY + 3, announcedDay: DAY + 4 }),
+          createAction({ type: 'DIVIDEND', exDay: DAY + 2, payDay: DAY + 1 }),
+          createAction({ exDay: DAY + 20, announcedDay: DAY + 30 }),
+          createAction({ exDay: BEFORE, announcedDay: DAY }),
         ];
   const isSession = (day: number) => day !== DAY + 2;
-  expect(found({ check: 'actions' }, inputOf({ actionsOf, isSession }))).toEqual([
+  expect(listFindings({ check: 'actions' }, inputOf({ actionsOf, isSession }))).toEqual([
     'A: The SPLIT of A on 2026-11-27 was announced later, on 2026-11-28.',
     'A: The DIVIDEND of A on 2026-11-26 is not on a session.',
     'A: The DIVIDEND of A on 2026-11-26 is paid before, on 2026-11-25.',
@@ -139,7 +140,7 @@ test('actions: impossible dates of coming actions are reported', () => {
 
 test('weights: a sum other than one, a negative weight and an empty index are reported', () => {
   const of = (weights: readonly number[]) =>
-    found(
+    listFindings(
       { check: 'weights' },
       inputOf({
         closing: {
@@ -158,25 +159,25 @@ test('weights: a sum other than one, a negative weight and an empty index are re
     divisor: 1,
     variant: 'price',
   } as const;
-  expect(found({ check: 'weights' }, inputOf({ closing, maySellShort: true }))).toEqual([]);
-  expect(found({ check: 'weights' }, inputOf({ closing }))).toEqual(['A: A has the weight -100 %.']);
+  expect(listFindings({ check: 'weights' }, inputOf({ closing, maySellShort: true }))).toEqual([]);
+  expect(listFindings({ check: 'weights' }, inputOf({ closing }))).toEqual(['A: A has the weight -100 %.']);
 });
 
 test('divisor: market value over divisor is the level, at the close and before the open, up to rounding', () => {
-  const of = (change: Partial<CheckInput>) => found({ check: 'divisor' }, inputOf(change));
-  const levels = (before: number, now: number) =>
+  const of = (change: Partial<CheckInput>) => listFindings({ check: 'divisor' }, inputOf(change));
+  const listLevels = (before: number, now: number) =>
     new Map([
       [BEFORE, { price: before, total: null, net: null }],
       [DAY, { price: now, total: null, net: null }],
     ]);
-  expect(of({ levels: levels(100, 100.001) })).toEqual([
+  expect(of({ levels: listLevels(100, 100.001) })).toEqual([
     '-: Market value over divisor at the close is 100; the level is 100.001.',
   ]);
-  expect(of({ levels: levels(99, 100) })).toEqual([
+  expect(of({ levels: listLevels(99, 100) })).toEqual([
     '-: Market value over divisor before the open is 100; the level is 99.',
   ]);
-  expect(of({ levels: levels(100.004, 99.996), decimals: { ...NO_DECIMALS, level: 2 } })).toEqual([]);
-  expect(of({ levels: levels(100.006, 100), decimals: { ...NO_DECIMALS, level: 2 } })).toHaveLength(1);
+  expect(of({ levels: listLevels(100.004, 99.996), decimals: { ...NO_DECIMALS, level: 2 } })).toEqual([]);
+  expect(of({ levels: listLevels(100.006, 100), decimals: { ...NO_DECIMALS, level: 2 } })).toHaveLength(1);
   expect(of({ closing: null, opening: null })).toEqual([]); // no run
   const { closing } = inputOf();
   const lent = { ...closing!, cash: { marketValue: -600, weight: -1 } };
@@ -189,7 +190,7 @@ test('divisor: market value over divisor is the level, at the close and before t
 });
 
 test('limits: numbers of constituents, weights and a published rule', () => {
-  const of = (params: object) => found({ check: 'limits', ...params }, inputOf());
+  const of = (params: object) => listFindings({ check: 'limits', ...params }, inputOf());
   expect(of({ minimum: 3 })).toEqual(['-: The index has 2 constituents; 3 are the least.']);
   expect(of({ maximum: 1 })).toEqual(['-: The index has 2 constituents; 1 is the most.']);
   expect(of({ maximum_weight: 0.49 })).toEqual(
@@ -202,14 +203,15 @@ test('limits: numbers of constituents, weights and a published rule', () => {
     '-: UCITS 5/10/40: issuers above 5 % together is 100 %; the limit is 40 %.',
   ]);
   // One issuer of both: 100 %.
-  expect(found({ check: 'limits', rule: 'UCITS_20_35' } as never, inputOf({ issuerOf: () => 'X' }))).toEqual([
+  expect(listFindings({ check: 'limits', rule: 'UCITS_20_35' } as never, inputOf({ issuerOf: () => 'X' }))).toEqual([
     '-: UCITS 20/35: largest issuer is 100 %; the limit is 35 %.',
   ]);
 });
 
 test('second source: the level is compared in basis points, and a missing value is a finding', () => {
   const check = { check: 'second_source', series: { CORE: 'CALC' } };
-  const of = (value: number, change: object = {}) => found({ ...check, ...change }, inputOf({ seriesOn: () => value }));
+  const of = (value: number, change: object = {}) =>
+    listFindings({ ...check, ...change }, inputOf({ seriesOn: () => value }));
   expect(of(100)).toEqual([]);
   expect(of(100.009)).toEqual([]); // 0.9 bp
   expect(of(100.02)).toEqual(['CALC: The level is 100, that of CALC is 100.02: -2 bp apart, 1 bp are accepted.']);
@@ -224,19 +226,19 @@ test('published: levels of the run that differ from published ones are counted, 
     [BEFORE, { price: 100, total: 100, net: null }],
     [DAY - 4, { price: 1, total: 1, net: 1 }], // Not in the run.
   ]);
-  expect(found({ check: 'published' }, inputOf({ published }))).toEqual([]);
+  expect(listFindings({ check: 'published' }, inputOf({ published }))).toEqual([]);
   const other = new Map([[BEFORE, { price: 100, total: 100.05, net: null }]]);
-  expect(found({ check: 'published' }, inputOf({ published: other }))).toEqual([
+  expect(listFindings({ check: 'published' }, inputOf({ published: other }))).toEqual([
     '-: The run differs from 1 published close, on 2026-11-23 most: 4.998 bp.',
   ]);
-  expect(found({ check: 'published', tolerance_bps: 5 } as never, inputOf({ published: other }))).toEqual([]);
+  expect(listFindings({ check: 'published', tolerance_bps: 5 } as never, inputOf({ published: other }))).toEqual([]);
 });
 
 test('only a confirmed action takes effect without a finding; one of another day or cancelled is none', () => {
   const judge = (state: 'new' | 'confirmed' | 'rejected' | 'amended', change: Partial<CorporateAction> = {}) =>
     checkKindOf('confirmed_actions')
       .judge(
-        inputOf({ actionsOf: (name) => (name === 'A' ? [action(change)] : []), deskStateOf: () => state }),
+        inputOf({ actionsOf: (name) => (name === 'A' ? [createAction(change)] : []), deskStateOf: () => state }),
         Check.parse({ check: 'confirmed_actions' }),
       )
       .map(({ identifier }) => identifier);

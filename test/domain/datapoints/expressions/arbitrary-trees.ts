@@ -97,7 +97,7 @@ const TIME = ['mean', 'median', 'std', 'sum', 'min', 'max', 'count', 'first', 'l
 const CROSS = ['zscore', 'percentile', 'rank', 'demean', 'share', 'coverage', 'sum', 'mean', 'median'] as const;
 
 /** Any valid expression of numbers. */
-export function expressions(depth = 2): Tree {
+export function createExpressions(depth = 2): Tree {
   const simple = elementwise(2);
   const overTime = fc
     .tuple(fc.constantFrom(...TIME), simple, fc.constantFrom(3, 5, 8), lag)

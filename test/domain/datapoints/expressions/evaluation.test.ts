@@ -4,9 +4,9 @@ import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { printExpression } from '#domain/datapoints/expressions/print.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
-import { aligned, marketOf } from '../../rules/rule-market.js';
+import { alignDays, marketOf } from '../../rules/rule-market.js';
 import { fc } from '../../../fast-check.js';
-import { condition, expressions, NUMBERS, TEXTS } from './arbitrary-trees.js';
+import { condition, createExpressions, NUMBERS, TEXTS } from './arbitrary-trees.js';
 import { interpret, truthOf, type Tables } from './plain-interpreter.js';
 
 const SESSIONS = 14;
@@ -40,7 +40,7 @@ const SELECTION = [0, 2, 3, 5, 6, 8];
 function sectionOf({ numbers, texts }: Tables) {
   const toNull = (table: readonly (readonly number[])[]) =>
     table.map((row) => row.map((value) => (Number.isNaN(value) ? null : value)));
-  const market = aligned(
+  const market = alignDays(
     marketOf({
       identifiers: Array.from({ length: NAMES }, (_, i) => `N${i}`),
       fields: Object.fromEntries(NUMBERS.map((name) => [name, toNull(numbers[name]!)])),
@@ -59,7 +59,7 @@ const request = { session: DECISION, selection: SELECTION, universe: Array.from(
 describe('against a plain interpreter', () => {
   test('every number is what the definitions give', () => {
     fc.assert(
-      fc.property(tables, expressions(), (given, tree) => {
+      fc.property(tables, createExpressions(), (given, tree) => {
         const result = sectionOf(given).numbers(tree, Int32Array.from(SELECTION));
         SELECTION.forEach((security, i) => {
           const meant = interpret(tree, given, { ...request, security });
@@ -93,10 +93,10 @@ describe('against a plain interpreter', () => {
 
 test('what comes after the decision changes no bit of a value', () => {
   fc.assert(
-    fc.property(tables, tables, expressions(), (given, other, tree) => {
-      const later = (name: string) =>
+    fc.property(tables, tables, createExpressions(), (given, other, tree) => {
+      const changeLaterRows = (name: string) =>
         given.numbers[name]!.map((row, t) => (t <= DECISION ? row : other.numbers[name]![t]!));
-      const changed = { ...given, numbers: Object.fromEntries(NUMBERS.map((name) => [name, later(name)])) };
+      const changed = { ...given, numbers: Object.fromEntries(NUMBERS.map((name) => [name, changeLaterRows(name)])) };
       const columns = Int32Array.from(SELECTION);
       expect(sectionOf(changed).numbers(tree, columns)).toEqual(sectionOf(given).numbers(tree, columns));
     }),
@@ -109,17 +109,22 @@ test('an expression of one datapoint has the bits of the datapoint', () => {
     fc.property(tables, (given) => {
       const section = sectionOf(given);
       const columns = Int32Array.from(SELECTION);
-      const same = (text: string, field: object) => {
+      const expectSame = (text: string, field: object) => {
         const base = { name: 'A', dataset: null, lag: 0, window: null, aggregate: 'last', transform: 'none' } as const;
         const { tree } = parseExpression(text);
         expect(section.numbers(tree, columns)).toEqual(section.numbers({ ...base, ...field }, columns));
       };
-      same('A', {});
-      same('A(lag=2)', { lag: 2 });
-      same('mean(A, window=5)', { aggregate: 'mean', window: 5 });
-      same('std(A, window=8, lag=1)', { aggregate: 'std', window: 8, lag: 1 });
-      same('zscore(A)', { transform: 'zscore' });
-      same('percentile(median(B, window=5))', { name: 'B', aggregate: 'median', window: 5, transform: 'percentile' });
+      expectSame('A', {});
+      expectSame('A(lag=2)', { lag: 2 });
+      expectSame('mean(A, window=5)', { aggregate: 'mean', window: 5 });
+      expectSame('std(A, window=8, lag=1)', { aggregate: 'std', window: 8, lag: 1 });
+      expectSame('zscore(A)', { transform: 'zscore' });
+      expectSame('percentile(median(B, window=5))', {
+        name: 'B',
+        aggregate: 'median',
+        window: 5,
+        transform: 'percentile',
+      });
     }),
     { numRuns: 30 },
   );

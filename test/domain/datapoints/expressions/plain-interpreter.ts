@@ -24,26 +24,26 @@ type Truth = boolean | null;
  */
 export function interpret(node: ExpressionNode, tables: Tables, asked: Asked & { readonly security: number }): number {
   const { session, security } = asked;
-  const within = (inner: ExpressionNode, at = asked): number => interpret(inner, tables, at);
+  const interpretInner = (inner: ExpressionNode, at = asked): number => interpret(inner, tables, at);
   switch (node.node) {
     case 'value':
       return node.value as number;
     case 'field':
       return carried(tables.numbers[node.name]!, session - (node.lag ?? 0), security);
     case 'arithmetic': {
-      const values = node.operands.map((operand) => within(operand));
+      const values = node.operands.map((operand) => interpretInner(operand));
       if (values.length === 1) return -values[0]!;
-      return values.slice(1).reduce((left, right) => finite(apply(node.operator, left, right)), values[0]!);
+      return values.slice(1).reduce((left, right) => toFinite(apply(node.operator, left, right)), values[0]!);
     }
     case 'function':
       if (node.window !== undefined) return overTime(node, tables, asked);
-      if (node.name === 'last') return within(node.operands[0]!, { ...asked, session: session - node.lag! });
+      if (node.name === 'last') return interpretInner(node.operands[0]!, { ...asked, session: session - node.lag! });
       return CROSS.has(node.name) && (node.operands.length === 1 || node.name === 'winsorise')
         ? across(node, tables, asked)
-        : finite(
+        : toFinite(
             simple(
               node,
-              (operand) => within(operand),
+              (operand) => interpretInner(operand),
               (inner) => truthOf(inner, tables, asked),
             ),
           );
@@ -52,7 +52,7 @@ export function interpret(node: ExpressionNode, tables: Tables, asked: Asked & {
   }
 }
 
-const finite = (x: number): number => (Number.isFinite(x) ? x : NaN);
+const toFinite = (x: number): number => (Number.isFinite(x) ? x : NaN);
 
 function carried(rows: readonly (readonly number[])[], session: number, security: number): number {
   for (let t = session; t >= Math.max(0, session - STALE); t--) {
@@ -258,9 +258,9 @@ function across(call: Call, tables: Tables, asked: Asked & { readonly security: 
     case 'demean':
       return own - mean;
     case 'share':
-      return finite(own / total);
+      return toFinite(own / total);
     case 'coverage':
-      return finite(values.filter((value) => value >= own).reduce((sum, value) => sum + value, 0) / total);
+      return toFinite(values.filter((value) => value >= own).reduce((sum, value) => sum + value, 0) / total);
     default: {
       const k = (call.operands[1] as { value: number } | undefined)?.value;
       const sorted = values.toSorted((a, b) => a - b);

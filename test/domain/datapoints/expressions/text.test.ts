@@ -5,9 +5,9 @@ import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { printExpression } from '#domain/datapoints/expressions/print.js';
 import { FUNCTIONS } from '#domain/datapoints/expressions/functions/catalogue.js';
 import { fc } from '../../../fast-check.js';
-import { condition, expressions } from './arbitrary-trees.js';
+import { condition, createExpressions } from './arbitrary-trees.js';
 
-const trees = fc.oneof(expressions(), condition(expressions(0), 2));
+const trees = fc.oneof(createExpressions(), condition(createExpressions(0), 2));
 
 test('a tree as text and read again is the same tree, and its text the same text', () => {
   fc.assert(
@@ -32,7 +32,7 @@ test('brackets around every operand and other spaces change nothing', () => {
 
 test('every node of a text is placed on characters that read as the same node', () => {
   fc.assert(
-    fc.property(expressions(), (tree) => {
+    fc.property(createExpressions(), (tree) => {
       const text = printExpression(tree);
       for (const [node, { start, end }] of parseExpression(text).spans) {
         if (node.node === 'value' && typeof node.value === 'object') continue; // Lists are within calls.

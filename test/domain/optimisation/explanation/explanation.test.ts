@@ -30,36 +30,36 @@ const OBJECTIVES = [
   { type: 'max_diversification' },
 ] as const;
 
-function solved(market: SmallMarket): { readonly problem: Problem; readonly solution: Solution } {
+function solveMarket(market: SmallMarket): { readonly problem: Problem; readonly solution: Solution } {
   const problem = smallProblem(market);
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind !== 'solved') throw new Error('no answer');
   return { problem, solution: outcome.solution };
 }
 
-const explained = (market: SmallMarket) => {
-  const { problem, solution } = solved(market);
+const explainMarket = (market: SmallMarket) => {
+  const { problem, solution } = solveMarket(market);
   return { problem, solution, sides: listRowSides(problem, solution) };
 };
 
 /** Returns the objective in its own units. */
 const valueOf = (market: SmallMarket): number => {
-  const { problem, solution } = solved(market);
+  const { problem, solution } = solveMarket(market);
   return problem.objective.entry.sense === 'maximise' ? -solution.objective : solution.objective;
 };
 
 describe.each(OBJECTIVES)('the rows of %j', (objective) => {
   const market = { ...MARKET, rows: ROWS, objective };
-  const input = explained(market);
+  const input = explainMarket(market);
   const value = valueOf(market);
   const sensitivities = computeSensitivities(solvers, input);
 
   test('have the effect that a problem with the other parameter has', () => {
     expect(sensitivities.length).toBeGreaterThan(1);
     for (const { id, parameter, from, to, effect, sentence } of sensitivities) {
-      const moved = (by: number) =>
+      const moveRows = (by: number) =>
         ROWS.map((row) => (row.id === id ? { ...row, params: { ...row.params, [parameter]: by } } : row));
-      const again = valueOf({ ...market, rows: moved(to) });
+      const again = valueOf({ ...market, rows: moveRows(to) });
       expect(Math.abs(again - value - effect!)).toBeLessThan(1e-9 * Math.max(1, Math.abs(value)));
       const isBetter = input.problem.objective.entry.sense === 'maximise' ? effect! > 0 : effect! < 0;
       expect(isBetter, sentence).toBe(true); // A bound was relaxed.
@@ -99,14 +99,14 @@ describe.each([
 ] as const)('the next names of %j', (objective) => {
   test('are held from their entry return on, and not before', () => {
     const market = { ...MARKET, rows: ROWS.slice(0, 2), objective };
-    const { problem, solution } = explained(market);
+    const { problem, solution } = explainMarket(market);
     const names = listNextSecurities(problem, solution);
     expect(names.length).toBeGreaterThan(1);
     for (const { identifier, expectedReturn, entryReturn } of names.slice(0, 3)) {
       const missing = entryReturn! - expectedReturn!;
       expect(missing).toBeGreaterThan(0);
       const heldWith = (by: number) => {
-        const { problem: other, solution: again } = solved({ ...market, raised: { name: identifier, by } });
+        const { problem: other, solution: again } = solveMarket({ ...market, raised: { name: identifier, by } });
         return again.weights[other.identifiers.indexOf(identifier)]! > 0;
       };
       expect([heldWith(0.999 * missing), heldWith(1.001 * missing)]).toEqual([false, true]);
@@ -115,7 +115,7 @@ describe.each([
 
   test('cost the objective what a little of them does', () => {
     const market = { ...MARKET, rows: ROWS.slice(0, 2), objective };
-    const { problem, solution } = explained(market);
+    const { problem, solution } = explainMarket(market);
     const before = valueOf(market);
     for (const { identifier, marginal } of listNextSecurities(problem, solution).slice(0, 3)) {
       const least = { id: 'least', type: 'PositionBounds', params: { identifiers: [identifier], lower: 1e-6 } };
@@ -131,7 +131,7 @@ test('a row that chooses securities costs the improvement of the search without 
     { id: 'pos', type: 'PositionBounds', params: { upper: 0.15 } },
   ];
   const market = { ...MARKET, names: 16, rows, objective: { type: 'min_variance' } as const };
-  const input = explained(market);
+  const input = explainMarket(market);
   const [choice, bound] = computeRowCosts(solvers, input);
   const free = valueOf({ ...market, rows: rows.slice(1) });
   expect(Math.abs(choice!.without! - free)).toBeLessThan(1e-12);
@@ -144,7 +144,7 @@ test('a row that chooses securities costs the improvement of the search without 
 
 test('rows are evaluated within the counted work, always the same ones, and the others are reported', () => {
   const market = { ...MARKET, rows: ROWS.slice(0, 2), objective: { type: 'min_cvar', confidence: 0.9 } } as const;
-  const input = explained(market);
+  const input = explainMarket(market);
   const whole = computeRowCosts(solvers, input);
   const steps = computeSensitivities(solvers, input);
   expect(whole.map(({ reason }) => reason)).toEqual([null, null]);
@@ -179,7 +179,7 @@ test('rows are evaluated within the counted work, always the same ones, and the 
 describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
   // S0 contains every fifth security. Its bound is the sum of the bounds of its two most expensive securities, the only
   // ones held.
-  const free = explained({ ...MARKET, rows: [], objective });
+  const free = explainMarket({ ...MARKET, rows: [], objective });
   const wanted = free.problem.identifiers.filter((_, i) => i % 5 === 0).toSorted((a, b) => weightOf(b) - weightOf(a));
   const base = (upper: number, group: number): readonly Row[] => [
     { id: 'out', type: 'PositionBounds', params: { upper: 0, identifiers: wanted.slice(2) } },
@@ -195,22 +195,22 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
     // Caps that are low enough to bind both securities.
     const own = Math.min(0.09, 0.5 * weightOf(wanted[1]!));
     expect(own).toBeGreaterThan(0);
-    const market = (upper: number, group: number) => ({ ...MARKET, rows: base(upper, group), objective });
-    const input = explained(market(own, 2 * own));
+    const createMarket = (upper: number, group: number) => ({ ...MARKET, rows: base(upper, group), objective });
+    const input = explainMarket(createMarket(own, 2 * own));
     const { sides, dependent } = computeOneSidedPrices(solvers, input);
-    const value = valueOf(market(own, 2 * own));
+    const value = valueOf(createMarket(own, 2 * own));
     const step = 1e-5;
     const slopes = {
-      pos: (valueOf(market(own + step, 2 * own)) - value) / step,
-      sec: (valueOf(market(own, 2 * own + step)) - value) / step,
+      pos: (valueOf(createMarket(own + step, 2 * own)) - value) / step,
+      sec: (valueOf(createMarket(own, 2 * own + step)) - value) / step,
     };
     expect(Math.abs(slopes.sec)).toBeLessThan(1e-8 * Math.max(1, Math.abs(value)));
-    const near = (price: number, slope: number) => Math.abs(price - slope) <= 0.01 * Math.abs(slope) + 1e-7;
+    const isClose = (price: number, slope: number) => Math.abs(price - slope) <= 0.01 * Math.abs(slope) + 1e-7;
     const list = computeSensitivities(solvers, input, { dependent });
     expect(dependent.size).toBeGreaterThan(1);
     expect(list.map(({ id }) => id)).toContain('pos');
     for (const { id, shadowPrice } of list)
-      if (id !== 'out') expect(near(shadowPrice, slopes[id as 'pos' | 'sec']), id).toBe(true);
+      if (id !== 'out') expect(isClose(shadowPrice, slopes[id as 'pos' | 'sec']), id).toBe(true);
     const priceOf = (label: string) => sides.find((side) => side.label === label)!.shadowPrice;
     expect(priceOf('GroupBounds[sec]:upper:S0')).toBe(0);
     // Only one of the two caps, with the group satisfied: the other security changes.
@@ -224,13 +224,13 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
               params: { upper: each === name ? own + step : own, identifiers: [each] },
             })),
       );
-      const slope = (valueOf({ ...market(own, 2 * own), rows: loosened }) - value) / step;
-      expect(near(priceOf(`PositionBounds[pos]:upper:${name}`), slope), name).toBe(true);
+      const slope = (valueOf({ ...createMarket(own, 2 * own), rows: loosened }) - value) / step;
+      expect(isClose(priceOf(`PositionBounds[pos]:upper:${name}`), slope), name).toBe(true);
     }
   });
 
   test('are distinguished: prices of all others keep their bits', () => {
-    const input = explained({ ...MARKET, rows: ROWS, objective });
+    const input = explainMarket({ ...MARKET, rows: ROWS, objective });
     const { sides, dependent } = computeOneSidedPrices(solvers, input);
     expect([sides, dependent.size]).toEqual([input.sides, 0]);
   });

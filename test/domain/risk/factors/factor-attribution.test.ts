@@ -75,7 +75,7 @@ test('factors, specific and other returns of months add up to the total return, 
   expect(costly!.other).toBeLessThan(-0.02);
 });
 
-test('a name without a regression is other, and counts as not covered', () => {
+test('a security without a regression is other, and counts as not covered', () => {
   const absent = attributeToFactors({
     window,
     model: 'market_sector',

@@ -13,7 +13,7 @@ import { marketOf } from '../../rules/rule-market.js';
 import { golden, N, names, styleMarket, styleWindow, T } from './style-market.js';
 import { covarianceByDefinition, randomReturns, windowOf } from '../window.js';
 
-function estimated(window: ReturnWindow, settings: Partial<RiskModelRequest>, asked: readonly number[] = names) {
+function estimateModel(window: ReturnWindow, settings: Partial<RiskModelRequest>, asked: readonly number[] = names) {
   const { covariance, factors } = estimateRiskModel(openWasmEngine(), window, asked, RiskModelRequest.parse(settings));
   return { covariance: covariance.slice(), ...factors! };
 }
@@ -22,7 +22,7 @@ const expectAll = (actual: ArrayLike<number>, expected: readonly number[], digit
   expected.forEach((value, k) => expect(actual[k], String(k)).toBeCloseTo(value, digits));
 
 describe('a style model', () => {
-  const { covariance, model, fit } = estimated(styleWindow(styleMarket()), { estimator: 'styles' });
+  const { covariance, model, fit } = estimateModel(styleWindow(styleMarket()), { estimator: 'styles' });
 
   test('has the factors that the market has datapoints for, as lstsq of numpy finds them', () => {
     const styles = ['SIZE', 'VALUE', 'MOMENTUM', 'VOLATILITY', 'LIQUIDITY', 'QUALITY']; // No security pays a dividend.
@@ -40,15 +40,15 @@ describe('a style model', () => {
 
   test('with adjusted eigenvalues expects more of what its factors leave nearly without risk', () => {
     const settings = { estimator: 'styles', eigenvalue_simulations: 20 } as const;
-    const adjusted = estimated(styleWindow(styleMarket()), settings);
+    const adjusted = estimateModel(styleWindow(styleMarket()), settings);
     expect(adjusted.model.specific).toEqual(model.specific);
     const K = model.factors.length;
-    const least = (matrix: Float64Array) => {
+    const findLeastEigenvalue = (matrix: Float64Array) => {
       const values = new Float64Array(K);
       referenceEngine.symmetricEigenvalues(matrix, K, values);
       return values[1]!; // The first one is 0: sector returns average zero.
     };
-    expect(least(adjusted.model.covariance)).toBeGreaterThan(least(model.covariance));
+    expect(findLeastEigenvalue(adjusted.model.covariance)).toBeGreaterThan(findLeastEigenvalue(model.covariance));
     const inline = estimateRisk(openWasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
       estimator: RiskEstimator.parse(settings),
     });
@@ -81,9 +81,9 @@ describe('a style model', () => {
     expectAll(scores, [3.41715321, 0.13355883, -0.70308436, ...Array.from({ length: 10 }, () => -0.28476277), 0], 7);
   });
 
-  test('is the same whatever the order of the names', () => {
+  test('is the same whatever the order of the securities', () => {
     const turned = names.toReversed();
-    const other = estimated(styleWindow(styleMarket()), { estimator: 'styles' }, turned).covariance;
+    const other = estimateModel(styleWindow(styleMarket()), { estimator: 'styles' }, turned).covariance;
     turned.forEach((a, i) =>
       turned.forEach((b, j) => expect(other[i * N + j]).toBeCloseTo(covariance[a * N + b]!, 12)),
     );
@@ -91,14 +91,14 @@ describe('a style model', () => {
 
   test('knows nothing after its last session', () => {
     const until = [200, 380] as const;
-    const known = estimated(styleWindow(styleMarket(), until), { estimator: 'styles' });
-    const changed = estimated(styleWindow(styleMarket({ after: 380 }), until), { estimator: 'styles' });
+    const known = estimateModel(styleWindow(styleMarket(), until), { estimator: 'styles' });
+    const changed = estimateModel(styleWindow(styleMarket({ after: 380 }), until), { estimator: 'styles' });
     expect(changed.covariance).toEqual(known.covariance);
   });
 
   test('begins where its styles do', () => {
     // Momentum and volatility require half a year, and exposures are known before the returns.
-    const { from } = estimated(styleWindow(styleMarket(), [0, T - 1]), { estimator: 'styles' });
+    const { from } = estimateModel(styleWindow(styleMarket(), [0, T - 1]), { estimator: 'styles' });
     expect(from).toBeGreaterThan(100);
     expect(from).toBeLessThan(T / 2);
   });
@@ -147,7 +147,7 @@ describe('a model of industries', () => {
   test('has the variance that market and sectors have of any weights', () => {
     const sectors = ['Energy', 'Energy', 'Health', 'Health', 'Health'];
     const window = windowOf({ returns: randomReturns(90, 5), sectors });
-    const { covariance, fit } = estimated(window, { estimator: 'industries' }, [0, 1, 2, 3, 4]);
+    const { covariance, fit } = estimateModel(window, { estimator: 'industries' }, [0, 1, 2, 3, 4]);
     const weights = new Map([0.4, 0.3, -0.2, 0.1, 0.4].map((weight, i) => [i, weight]));
     const risk = computeFactorRisk(referenceEngine, window, {
       weights,
@@ -167,8 +167,8 @@ describe('a statistical model', () => {
   const returns = randomReturns(90, 6);
   const sample = covarianceByDefinition(returns);
 
-  test('of as many components as names is the sample covariance', () => {
-    const { covariance, fit } = estimated(
+  test('of as many components as securities is the sample covariance', () => {
+    const { covariance, fit } = estimateModel(
       windowOf({ returns }),
       { estimator: 'statistical', factors: 6 },
       [0, 1, 2, 3, 4, 5],
@@ -179,7 +179,7 @@ describe('a statistical model', () => {
 
   test('of fewer keeps the variances, and lies nearer to the sample with every component', () => {
     const distances = [1, 3, 5].map((factors) => {
-      const { covariance } = estimated(
+      const { covariance } = estimateModel(
         windowOf({ returns }),
         { estimator: 'statistical', factors },
         [0, 1, 2, 3, 4, 5],

@@ -5,7 +5,7 @@ import { computeGrowth } from '#domain/index-mathematics/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
-import { aligned, marketOf } from '../../rules/rule-market.js';
+import { alignDays, marketOf } from '../../rules/rule-market.js';
 
 interface Golden {
   readonly volatilities: number[];
@@ -51,7 +51,7 @@ export function styleWindow(
   market: MarketData,
   [from, to]: readonly [number, number] = [FROM, T - 1],
 ): Required<ReturnWindow> {
-  const sm = aligned(market);
+  const sm = alignDays(market);
   const treatment = TreatmentSpec.parse({});
   const first = sm.sessions.indexOf(market.dates[0]!);
   return {

@@ -62,11 +62,11 @@ describe('forecasts', () => {
   test('of a day do not change with what comes after it', () => {
     const cut = 80;
     const changed = returns.map((row, s) => (s > cut ? row.map((value) => -3 * value) : row));
-    const until = <T extends { readonly day: number }>(days: readonly T[]) =>
+    const selectBefore = <T extends { readonly day: number }>(days: readonly T[]) =>
       days.filter(({ day }) => day <= 15_000 + cut + 2 * (cut / 5));
-    const known = until(forecastsOf(returns));
+    const known = selectBefore(forecastsOf(returns));
     expect(known).toHaveLength(9);
-    expect(until(forecastsOf(changed))).toEqual(known);
+    expect(selectBefore(forecastsOf(changed))).toEqual(known);
     expect(forecastsOf(changed)).not.toEqual(forecastsOf(returns));
   });
 
@@ -95,12 +95,12 @@ describe('portfolios', () => {
   });
 
   test('by chance are the same again, and others with another seed', () => {
-    const biases = (seed: number) =>
+    const listBiases = (seed: number) =>
       validated(returns, { terms: { seed } }).portfolios.flatMap(({ family, bias }) =>
         family === 'random' ? bias : [],
       );
-    expect(biases(1)).toEqual(biases(1));
-    expect(biases(2)).not.toEqual(biases(1));
+    expect(listBiases(1)).toEqual(listBiases(1));
+    expect(listBiases(2)).not.toEqual(listBiases(1));
   });
 });
 

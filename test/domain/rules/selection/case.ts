@@ -9,9 +9,9 @@ export interface Case {
 
 export type Values = Map<string, number | null>;
 
-export const values = (universe: readonly string[], of: (name: string) => number | null): Values =>
+export const createValues = (universe: readonly string[], of: (name: string) => number | null): Values =>
   new Map(universe.map((name) => [name, of(name)]));
-export const within = (all: Values, passes: (value: number) => boolean, include = false) =>
+export const selectBy = (all: Values, passes: (value: number) => boolean, include = false) =>
   [...all].filter(([, value]) => (value === null ? include : passes(value))).map(([name]) => name);
 export function grouped(names: readonly string[], groupOf: (name: string) => unknown): string[][] {
   const groups = [...new Set(names.map(groupOf))];
@@ -20,5 +20,5 @@ export function grouped(names: readonly string[], groupOf: (name: string) => unk
 
 export const computeByGroup = (slow: SlowMarket, universe: readonly string[], column: string) =>
   grouped(universe, (name) => slow.reference(name, column));
-export const part = (all: Values, names: readonly string[]): Values =>
+export const createPart = (all: Values, names: readonly string[]): Values =>
   new Map(names.map((name) => [name, all.get(name)!]));

@@ -1,5 +1,5 @@
 import { mean, median, listRankedNames, zScores } from '../slow-market.js';
-import { values, within, grouped, computeByGroup, part, type Case } from './case.js';
+import { createValues, selectBy, grouped, computeByGroup, createPart, type Case } from './case.js';
 
 /** Rules by the value of a datapoint, by group and by score. */
 export const DATAPOINTS: Case[] = [
@@ -7,8 +7,8 @@ export const DATAPOINTS: Case[] = [
     type: 'RangeFilter',
     params: { field: 'SCORE', minimum: -0.5, maximum: 1, inclusive: false },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.latest('SCORE', name, t)),
+      selectBy(
+        createValues(universe, (name) => slow.latest('SCORE', name, t)),
         (value) => value > -0.5 && value < 1,
       ),
   },
@@ -16,8 +16,8 @@ export const DATAPOINTS: Case[] = [
     type: 'RangeFilter',
     params: { field: 'SCORE', minimum: -0.5, maximum: 1 },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.latest('SCORE', name, t)),
+      selectBy(
+        createValues(universe, (name) => slow.latest('SCORE', name, t)),
         (value) => value >= -0.5 && value <= 1,
       ),
   },
@@ -25,8 +25,8 @@ export const DATAPOINTS: Case[] = [
     type: 'RangeFilter',
     params: { field: 'DIVIDEND_YIELD', minimum: 0.001, maximum: 0.02 },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.latest('DIVIDEND_YIELD', name, t)),
+      selectBy(
+        createValues(universe, (name) => slow.latest('DIVIDEND_YIELD', name, t)),
         (value) => value >= 0.001 && value <= 0.02,
       ),
   },
@@ -34,8 +34,8 @@ export const DATAPOINTS: Case[] = [
     type: 'MarketCapFilter',
     params: { minimum: 5e8, maximum: 4e9 },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t)),
+      selectBy(
+        createValues(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t)),
         (value) => value >= 5e8 && value <= 4e9,
       ),
   },
@@ -43,8 +43,8 @@ export const DATAPOINTS: Case[] = [
     type: 'MarketCapFilter',
     params: { minimum: 1e9, free_float: false },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.latest('MARKET_CAP', name, t)),
+      selectBy(
+        createValues(universe, (name) => slow.latest('MARKET_CAP', name, t)),
         (value) => value >= 1e9,
       ),
   },
@@ -52,8 +52,8 @@ export const DATAPOINTS: Case[] = [
     type: 'LiquidityFilter',
     params: { minimum: 4e7 },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.over('VALUE_TRADED', name, t, 60, median)),
+      selectBy(
+        createValues(universe, (name) => slow.over('VALUE_TRADED', name, t, 60, median)),
         (value) => value >= 4e7,
       ),
   },
@@ -61,8 +61,8 @@ export const DATAPOINTS: Case[] = [
     type: 'LiquidityFilter',
     params: { minimum: 4e7, window: 25, statistic: 'mean' },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.over('VALUE_TRADED', name, t, 25, mean)),
+      selectBy(
+        createValues(universe, (name) => slow.over('VALUE_TRADED', name, t, 25, mean)),
         (value) => value >= 4e7,
       ),
   },
@@ -70,8 +70,8 @@ export const DATAPOINTS: Case[] = [
     type: 'PriceFilter',
     params: { minimum: 20, maximum: 150 },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.latest('CLOSE', name, t)),
+      selectBy(
+        createValues(universe, (name) => slow.latest('CLOSE', name, t)),
         (value) => value >= 20 && value <= 150,
       ),
   },
@@ -79,8 +79,8 @@ export const DATAPOINTS: Case[] = [
     type: 'FreeFloatFilter',
     params: { minimum: 0.5 },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.latest('FREE_FLOAT', name, t)),
+      selectBy(
+        createValues(universe, (name) => slow.latest('FREE_FLOAT', name, t)),
         (value) => value >= 0.5,
       ),
   },
@@ -88,8 +88,8 @@ export const DATAPOINTS: Case[] = [
     type: 'SeasoningFilter',
     params: { sessions: 100 },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.latest('AGE', name, t)),
+      selectBy(
+        createValues(universe, (name) => slow.latest('AGE', name, t)),
         (value) => value >= 100,
       ),
   },
@@ -103,8 +103,8 @@ export const DATAPOINTS: Case[] = [
     type: 'VolatilityFilter',
     params: { window: 60, maximum: 0.35, minimum: 0.1 },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.volatility(name, t, 60)),
+      selectBy(
+        createValues(universe, (name) => slow.volatility(name, t, 60)),
         (value) => value >= 0.1 && value <= 0.35,
       ),
   },
@@ -112,8 +112,8 @@ export const DATAPOINTS: Case[] = [
     type: 'MomentumFilter',
     params: { window: 120, skip: 10, minimum: -0.05 },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.momentum(name, t, 120, 10)),
+      selectBy(
+        createValues(universe, (name) => slow.momentum(name, t, 120, 10)),
         (value) => value >= -0.05,
       ),
   },
@@ -121,8 +121,8 @@ export const DATAPOINTS: Case[] = [
     type: 'DividendFilter',
     params: { minimum_yield: 0.005, minimum_years: 1 },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.latest('DIVIDEND_YIELD', name, t)),
+      selectBy(
+        createValues(universe, (name) => slow.latest('DIVIDEND_YIELD', name, t)),
         (value) => value >= 0.005,
       ).filter((name) => slow.paidInYears(name, t, 1)),
   },
@@ -130,18 +130,18 @@ export const DATAPOINTS: Case[] = [
     type: 'OnePerIssuer',
     params: { window: 30 },
     keeps(slow, universe, t) {
-      const traded = values(universe, (name) => slow.over('VALUE_TRADED', name, t, 30, median));
+      const traded = createValues(universe, (name) => slow.over('VALUE_TRADED', name, t, 30, median));
       const issuers = grouped(universe, (name) => slow.reference(name, 'ISSUER') ?? `own ${name}`);
-      return issuers.flatMap((names) => listRankedNames(part(traded, names)).slice(0, 1));
+      return issuers.flatMap((names) => listRankedNames(createPart(traded, names)).slice(0, 1));
     },
   },
   {
     type: 'GroupLimit',
     params: { field: 'SECTOR', rank_field: 'SCORE', maximum: 5 },
     keeps(slow, universe, t) {
-      const scores = values(universe, (name) => slow.latest('SCORE', name, t));
+      const scores = createValues(universe, (name) => slow.latest('SCORE', name, t));
       return computeByGroup(slow, universe, 'SECTOR').flatMap((names) =>
-        listRankedNames(part(scores, names)).slice(0, 5),
+        listRankedNames(createPart(scores, names)).slice(0, 5),
       );
     },
   },
@@ -154,7 +154,7 @@ export const DATAPOINTS: Case[] = [
       const market = sessions
         .map((_, k) => [...returnsOf.values()].map((returns) => returns[k]!).filter((value) => value !== null))
         .map((all) => (all.length === 0 ? null : mean(all)));
-      const betas = values(universe, (name) => {
+      const betas = createValues(universe, (name) => {
         const pairs = returnsOf
           .get(name)!
           .flatMap((own, k) => (own === null || market[k] === null ? [] : [{ own, all: market[k]! }]));
@@ -179,10 +179,10 @@ export const DATAPOINTS: Case[] = [
       minimum: 0.1,
     },
     keeps(slow, universe, t) {
-      const score = zScores(values(universe, (name) => slow.latest('SCORE', name, t)));
-      const close = zScores(values(universe, (name) => slow.latest('CLOSE', name, t)));
+      const score = zScores(createValues(universe, (name) => slow.latest('SCORE', name, t)));
+      const close = zScores(createValues(universe, (name) => slow.latest('CLOSE', name, t)));
       const clip = (value: number, at: number) => Math.min(at, Math.max(-at, value));
-      const total = values(universe, (name) =>
+      const total = createValues(universe, (name) =>
         score.get(name) === null || close.get(name) === null
           ? null
           : (2 * clip(score.get(name)!, 1.5) - clip(close.get(name)!, 3)) / 3,

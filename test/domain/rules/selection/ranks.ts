@@ -1,5 +1,5 @@
 import { mean, median, listRankedNames } from '../slow-market.js';
-import { values, within, computeByGroup, part, type Case } from './case.js';
+import { createValues, selectBy, computeByGroup, createPart, type Case } from './case.js';
 
 /** Rules by expression, list and rank. */
 export const RANKS: Case[] = [
@@ -40,7 +40,7 @@ export const RANKS: Case[] = [
       },
     },
     keeps(slow, universe, t) {
-      const averages = values(universe, (name) => slow.over('CLOSE', name, t - 5, 20, mean));
+      const averages = createValues(universe, (name) => slow.over('CLOSE', name, t - 5, 20, mean));
       const present = [...averages.values()].filter((value) => value !== null);
       const percentile = (value: number) =>
         (present.length - (1 + present.filter((other) => other > value).length)) / (present.length - 1);
@@ -57,8 +57,8 @@ export const RANKS: Case[] = [
     type: 'FieldFilter',
     params: { field: 'SCORE', comparison: 'gt', value: 0.5 },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.latest('SCORE', name, t)),
+      selectBy(
+        createValues(universe, (name) => slow.latest('SCORE', name, t)),
         (value) => value > 0.5,
       ),
   },
@@ -66,8 +66,8 @@ export const RANKS: Case[] = [
     type: 'FieldFilter',
     params: { field: 'SCORE', comparison: 'ne', value: 0.5, missing: 'include' },
     keeps: (slow, universe, t) =>
-      within(
-        values(universe, (name) => slow.latest('SCORE', name, t)),
+      selectBy(
+        createValues(universe, (name) => slow.latest('SCORE', name, t)),
         (value) => value !== 0.5,
         true,
       ),
@@ -107,14 +107,14 @@ export const RANKS: Case[] = [
     type: 'TopN',
     params: { field: 'SCORE', count: 17 },
     keeps: (slow, universe, t) =>
-      listRankedNames(values(universe, (name) => slow.latest('SCORE', name, t))).slice(0, 17),
+      listRankedNames(createValues(universe, (name) => slow.latest('SCORE', name, t))).slice(0, 17),
   },
   {
     type: 'TopN',
     params: { field: 'SCORE', count: 50, ascending: true, missing: 'include' },
     keeps: (slow, universe, t) =>
       listRankedNames(
-        values(universe, (name) => slow.latest('SCORE', name, t)),
+        createValues(universe, (name) => slow.latest('SCORE', name, t)),
         { ascending: true, include: true },
       ).slice(0, 50),
   },
@@ -122,9 +122,9 @@ export const RANKS: Case[] = [
     type: 'TopN',
     params: { field: 'MARKET_CAP', count: 3, group_by: 'SECTOR' },
     keeps(slow, universe, t) {
-      const caps = values(universe, (name) => slow.latest('MARKET_CAP', name, t));
+      const caps = createValues(universe, (name) => slow.latest('MARKET_CAP', name, t));
       return computeByGroup(slow, universe, 'SECTOR').flatMap((names) =>
-        listRankedNames(part(caps, names)).slice(0, 3),
+        listRankedNames(createPart(caps, names)).slice(0, 3),
       );
     },
   },
@@ -132,21 +132,21 @@ export const RANKS: Case[] = [
     type: 'TopN',
     params: { field: { name: 'SCORE', window: 20, lag: 5, aggregate: 'median' }, count: 9 },
     keeps: (slow, universe, t) =>
-      listRankedNames(values(universe, (name) => slow.over('SCORE', name, t - 5, 20, median))).slice(0, 9),
+      listRankedNames(createValues(universe, (name) => slow.over('SCORE', name, t - 5, 20, median))).slice(0, 9),
   },
   {
     type: 'BufferedTopN',
     params: { field: 'FREE_FLOAT_MARKET_CAP', count: 12 },
     keeps: (slow, universe, t) =>
-      listRankedNames(values(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t))).slice(0, 12),
+      listRankedNames(createValues(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t))).slice(0, 12),
   },
   {
     type: 'TopFraction',
     params: { field: 'CLOSE', fraction: 0.3, group_by: 'SECTOR', ascending: true },
     keeps(slow, universe, t) {
-      const prices = values(universe, (name) => slow.latest('CLOSE', name, t));
+      const prices = createValues(universe, (name) => slow.latest('CLOSE', name, t));
       return computeByGroup(slow, universe, 'SECTOR').flatMap((names) =>
-        listRankedNames(part(prices, names), { ascending: true }).slice(0, Math.ceil(0.3 * names.length)),
+        listRankedNames(createPart(prices, names), { ascending: true }).slice(0, Math.ceil(0.3 * names.length)),
       );
     },
   },
@@ -154,7 +154,7 @@ export const RANKS: Case[] = [
     type: 'CumulativeCoverage',
     params: { coverage: 0.7 },
     keeps(slow, universe, t) {
-      const caps = values(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t));
+      const caps = createValues(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t));
       const order = listRankedNames(caps);
       const total = order.reduce((sum, name) => sum + caps.get(name)!, 0);
       let reached = 0;
@@ -169,10 +169,10 @@ export const RANKS: Case[] = [
     type: 'CumulativeCoverage',
     params: { coverage: 0.6, rank_field: 'SCORE', ascending: true, group_by: 'SECTOR' },
     keeps(slow, universe, t) {
-      const caps = values(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t));
-      const scores = values(universe, (name) => slow.latest('SCORE', name, t));
+      const caps = createValues(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t));
+      const scores = createValues(universe, (name) => slow.latest('SCORE', name, t));
       return computeByGroup(slow, universe, 'SECTOR').flatMap((names) => {
-        const order = listRankedNames(part(scores, names), { ascending: true });
+        const order = listRankedNames(createPart(scores, names), { ascending: true });
         const total = order.reduce((sum, name) => sum + (caps.get(name) ?? 0), 0);
         let reached = 0;
         return order.filter((name) => {
@@ -187,9 +187,9 @@ export const RANKS: Case[] = [
     type: 'BufferedTopN',
     params: { field: 'SCORE', count: 3, group_by: 'SECTOR' },
     keeps(slow, universe, t) {
-      const scores = values(universe, (name) => slow.latest('SCORE', name, t));
+      const scores = createValues(universe, (name) => slow.latest('SCORE', name, t));
       return computeByGroup(slow, universe, 'SECTOR').flatMap((names) =>
-        listRankedNames(part(scores, names)).slice(0, 3),
+        listRankedNames(createPart(scores, names)).slice(0, 3),
       );
     },
   },
@@ -203,11 +203,11 @@ export const RANKS: Case[] = [
     type: 'Quota',
     params: { field: 'SECTOR', quotas: { Energy: 2, Health: 5 }, rank_field: 'CLOSE' },
     keeps(slow, universe, t) {
-      const prices = values(universe, (name) => slow.latest('CLOSE', name, t));
+      const prices = createValues(universe, (name) => slow.latest('CLOSE', name, t));
       const of = (sector: string) => universe.filter((name) => slow.reference(name, 'SECTOR') === sector);
       return [
-        ...listRankedNames(part(prices, of('Energy'))).slice(0, 2),
-        ...listRankedNames(part(prices, of('Health'))).slice(0, 5),
+        ...listRankedNames(createPart(prices, of('Energy'))).slice(0, 2),
+        ...listRankedNames(createPart(prices, of('Health'))).slice(0, 5),
       ];
     },
   },

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { IndexCollection, IndexDeletion, RuleTypes, SavedIndex } from '#contract/indices/definition.js';
-import { service, document, child, refused, findings, ask } from './set-up.js';
+import { service, createDocument, createChild, requestRefusal, listFindings, ask } from './set-up.js';
 
 export function describeDefinitions(): void {
   describe('before any data store is served', () => {
     test('definitions can be stored and read, and previews say what is missing', async () => {
-      await service.ok('POST', '/indices', document('EARLY'));
-      expect(await refused('POST', '/indices/EARLY/preview', {})).toMatchObject({
+      await service.ok('POST', '/indices', createDocument('EARLY'));
+      expect(await requestRefusal('POST', '/indices/EARLY/preview', {})).toMatchObject({
         status: 503,
         code: 'NO_DATA_SOURCE',
       });
@@ -18,7 +18,7 @@ export function describeDefinitions(): void {
 
   describe('storing definitions', () => {
     test('GET, PUT, GET is a fixed point with a strong etag', async () => {
-      const saved = await service.ok<SavedIndex>('POST', '/indices', document('FIXED', { tags: ['x'] }));
+      const saved = await service.ok<SavedIndex>('POST', '/indices', createDocument('FIXED', { tags: ['x'] }));
       const first = await service.ask('GET', '/indices/FIXED');
       expect(first.body).toEqual(saved.index);
       await service.ok('PUT', '/indices/FIXED', first.body);
@@ -30,13 +30,15 @@ export function describeDefinitions(): void {
     });
 
     test('If-Match guards a change and a deletion', async () => {
-      await service.ok('POST', '/indices', document('GUARDED'));
+      await service.ok('POST', '/indices', createDocument('GUARDED'));
       const etag = (await service.ask('GET', '/indices/GUARDED')).headers.get('etag')!;
       expect(
-        (await ask('PUT', '/indices/GUARDED', document('GUARDED', { name: 'Second' }), { 'if-match': etag })).status,
+        (await ask('PUT', '/indices/GUARDED', createDocument('GUARDED', { name: 'Second' }), { 'if-match': etag }))
+          .status,
       ).toBe(200);
       expect(
-        (await ask('PUT', '/indices/GUARDED', document('GUARDED', { name: 'Third' }), { 'if-match': etag })).status,
+        (await ask('PUT', '/indices/GUARDED', createDocument('GUARDED', { name: 'Third' }), { 'if-match': etag }))
+          .status,
       ).toBe(412);
       expect((await ask('DELETE', '/indices/GUARDED', undefined, { 'if-match': etag })).status).toBe(412);
       expect(await service.ok('GET', '/indices/GUARDED')).toMatchObject({ name: 'Second' });
@@ -44,24 +46,26 @@ export function describeDefinitions(): void {
     });
 
     test('PUT creates when there is nothing, and never under another id', async () => {
-      expect((await service.ask('PUT', '/indices/MADE', document('MADE'))).status).toBe(200);
-      expect(await refused('PUT', '/indices/MADE', document('OTHER'))).toMatchObject({
+      expect((await service.ask('PUT', '/indices/MADE', createDocument('MADE'))).status).toBe(200);
+      expect(await requestRefusal('PUT', '/indices/MADE', createDocument('OTHER'))).toMatchObject({
         status: 422,
         code: 'ID_MISMATCH',
       });
-      expect(await refused('GET', '/indices/OTHER')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+      expect(await requestRefusal('GET', '/indices/OTHER')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
     });
 
     test('POST on a taken id is refused with a finding and changes nothing', async () => {
-      await service.ok('PUT', '/indices/TAKEN', document('TAKEN'));
-      const error = await refused('POST', '/indices', document('TAKEN', { name: 'New' }));
+      await service.ok('PUT', '/indices/TAKEN', createDocument('TAKEN'));
+      const error = await requestRefusal('POST', '/indices', createDocument('TAKEN', { name: 'New' }));
       expect(error).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
-      expect(findings(error)).toEqual(['DUPLICATE_ID id']);
+      expect(listFindings(error)).toEqual(['DUPLICATE_ID id']);
       expect(await service.ok('GET', '/indices/TAKEN')).toMatchObject({ name: 'Index TAKEN' });
     });
 
     test('words of the routes are no ids, and a method their route lacks is 405', async () => {
-      expect(findings(await refused('POST', '/indices', document('preview')))).toEqual(['BAD_IDENTIFIER id']);
+      expect(listFindings(await requestRefusal('POST', '/indices', createDocument('preview')))).toEqual([
+        'BAD_IDENTIFIER id',
+      ]);
       const answer = await ask('GET', '/indices/preview', undefined, {});
       expect(answer.status).toBe(405);
       expect(answer.headers.get('allow')).toContain('POST');
@@ -69,26 +73,26 @@ export function describeDefinitions(): void {
     });
 
     test('a missing calendar is refused on create, update and validate alike', async () => {
-      const { calendar: _, ...rest } = document('NOCAL');
+      const { calendar: _, ...rest } = createDocument('NOCAL');
       for (const [method, path] of [
         ['POST', '/indices'],
         ['PUT', '/indices/NOCAL'],
         ['POST', '/indices/validate'],
       ] as const) {
-        const error = await refused(method, path, rest);
+        const error = await requestRefusal(method, path, rest);
         expect(error).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
-        expect(findings(error)).toEqual(['REQUIRED calendar']);
+        expect(listFindings(error)).toEqual(['REQUIRED calendar']);
       }
     });
 
     test('a report is valid exactly when the same body would be saved', async () => {
-      const good = document('REPORTED', { colour: 'red' });
+      const good = createDocument('REPORTED', { colour: 'red' });
       expect(await service.ok('POST', '/indices/validate', good)).toMatchObject({
         valid: true,
         findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD', path: 'colour' }],
       });
       expect((await service.ask('PUT', '/indices/REPORTED', good)).status).toBe(200);
-      const bad = document('REPORTED', { base_value: 0 });
+      const bad = createDocument('REPORTED', { base_value: 0 });
       expect(await service.ok('POST', '/indices/validate', bad)).toMatchObject({
         valid: false,
         findings: [{ code: 'OUT_OF_RANGE', path: 'base_value' }],
@@ -100,7 +104,7 @@ export function describeDefinitions(): void {
       const answer = await fetch(new URL('/indices/validate', service.url), {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(document('BIG', { base_value: 7 })).replace('"base_value":7', '"base_value":1e999'),
+        body: JSON.stringify(createDocument('BIG', { base_value: 7 })).replace('"base_value":7', '"base_value":1e999'),
       });
       expect(answer.status).toBe(200);
       expect(await answer.json()).toMatchObject({
@@ -120,14 +124,14 @@ export function describeDefinitions(): void {
     });
 
     test('deleting an index takes its optimised children with it, depth first', async () => {
-      await service.ok('POST', '/indices', document('FAMILY'));
+      await service.ok('POST', '/indices', createDocument('FAMILY'));
       for (const [id, source] of [
         ['SON-B', 'FAMILY'],
         ['SON-A', 'FAMILY'],
         ['GRAND', 'SON-A'],
       ] as const)
-        await service.ok('POST', '/indices', child(id, source));
-      expect(findings(await refused('PUT', '/indices/SON-A', child('SON-A', 'SON-B')))).toEqual([
+        await service.ok('POST', '/indices', createChild(id, source));
+      expect(listFindings(await requestRefusal('PUT', '/indices/SON-A', createChild('SON-A', 'SON-B')))).toEqual([
         'IMMUTABLE_FIELD derivation.source_index_id',
       ]);
       const { deleted } = await service.ok<IndexDeletion>('DELETE', '/indices/FAMILY');
@@ -138,30 +142,30 @@ export function describeDefinitions(): void {
         ['SON-B', 'FAMILY'],
       ]);
       expect((await service.ask('GET', '/indices/GRAND')).status).toBe(404);
-      expect(await refused('DELETE', '/indices/FAMILY')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+      expect(await requestRefusal('DELETE', '/indices/FAMILY')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
     });
 
     test('a derived index keeps its source, also when rules are to take the place of the derivation', async () => {
-      for (const id of ['FIRST', 'SECOND']) await service.ok('POST', '/indices', document(id));
-      await service.ok('POST', '/indices', child('FOLLOWS', 'FIRST'));
-      expect(findings(await refused('PUT', '/indices/FOLLOWS', document('FOLLOWS')))).toEqual([
+      for (const id of ['FIRST', 'SECOND']) await service.ok('POST', '/indices', createDocument(id));
+      await service.ok('POST', '/indices', createChild('FOLLOWS', 'FIRST'));
+      expect(listFindings(await requestRefusal('PUT', '/indices/FOLLOWS', createDocument('FOLLOWS')))).toEqual([
         'IMMUTABLE_FIELD derivation.source_index_id',
       ]);
-      expect(findings(await refused('PUT', '/indices/FOLLOWS', child('FOLLOWS', 'SECOND')))).toEqual([
+      expect(listFindings(await requestRefusal('PUT', '/indices/FOLLOWS', createChild('FOLLOWS', 'SECOND')))).toEqual([
         'IMMUTABLE_FIELD derivation.source_index_id',
       ]);
       expect((await service.ask('GET', '/indices/FOLLOWS')).body).toMatchObject({
         derivation: { source_index_id: 'FIRST' },
       });
       await service.ok('DELETE', '/indices/FOLLOWS');
-      await service.ok('POST', '/indices', child('FOLLOWS', 'SECOND'));
+      await service.ok('POST', '/indices', createChild('FOLLOWS', 'SECOND'));
     });
 
     test('an index without a universe is shown with every name, which a derived one is not', async () => {
-      const saved = await service.ok<SavedIndex>('POST', '/indices', document('WHOLE'));
+      const saved = await service.ok<SavedIndex>('POST', '/indices', createDocument('WHOLE'));
       expect(saved.index).toMatchObject({ universe: { kind: 'all' } });
       expect((await service.ask('GET', '/indices/WHOLE')).body).toMatchObject({ universe: { kind: 'all' } });
-      const derived = await service.ok<SavedIndex>('POST', '/indices', child('PART', 'WHOLE'));
+      const derived = await service.ok<SavedIndex>('POST', '/indices', createChild('PART', 'WHOLE'));
       expect(derived.index).not.toHaveProperty('universe');
       expect((await service.ask('GET', '/indices/PART')).body).not.toHaveProperty('universe');
     });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { StoredRuns } from '#contract/analytics/runs.js';
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import { service, CLOSES, SHARES, document, refused } from './set-up.js';
+import { service, CLOSES, SHARES, createDocument, requestRefusal } from './set-up.js';
 
 export function describeExplanations(): void {
   describe('explanations', () => {
@@ -10,7 +10,7 @@ export function describeExplanations(): void {
       await service.ok(
         'PUT',
         '/indices/WHY',
-        document('WHY', { rebalance: { frequency: 'custom', dates: ['2024-01-08'] } }),
+        createDocument('WHY', { rebalance: { frequency: 'custom', dates: ['2024-01-08'] } }),
       );
       for (const [name, weight] of [
         ['A', 0.4],
@@ -63,7 +63,11 @@ export function describeExplanations(): void {
       await service.ok(
         'PUT',
         '/indices/WHY-NOT',
-        document('WHY-NOT', {}, { selection: [{ id: 'two', type: 'TopN', params: { field: 'CLOSE', count: 2 } }] }),
+        createDocument(
+          'WHY-NOT',
+          {},
+          { selection: [{ id: 'two', type: 'TopN', params: { field: 'CLOSE', count: 2 } }] },
+        ),
       );
       const explanation = await service.ok<IndexExplanation>('GET', '/indices/WHY-NOT/explain/C?as_of=2024-01-02');
       expect(explanation).toMatchObject({
@@ -87,46 +91,51 @@ export function describeExplanations(): void {
       ]);
     });
 
-    test('of a run everything is decided by its definition and what that reached, whatever became of them', async () => {
+    test('of a run are computed from the definitions that it used, even if they changed since', async () => {
       const top = (count: number) => ({
         selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count } }],
       });
-      const all = document('RUN-ALL', {}, top(4));
-      const few = document('RUN-FEW', { universe: { kind: 'index', id: 'RUN-ALL' } }, top(3));
+      const all = createDocument('RUN-ALL', {}, top(4));
+      const few = createDocument('RUN-FEW', { universe: { kind: 'index', id: 'RUN-ALL' } }, top(3));
       await service.ok('PUT', '/indices/RUN-ALL', all);
       await service.ok('PUT', '/indices/RUN-FEW', few);
       expect((await service.job('/analytics/RUN-FEW/backtest')).error).toBeNull();
       const { runs } = await service.ok<StoredRuns>('GET', '/analytics/RUN-FEW/runs');
       const run = runs[0]!.run_id;
       const request = { as_of: '2024-01-08' };
-      const told = async (which: { run_id?: string }) => ({
+      const readExplanations = async (which: { run_id?: string }) => ({
         ...(await service.ok<PreviewResponse>('POST', '/indices/RUN-FEW/preview', { ...request, ...which })),
         why: await service.ok<IndexExplanation>(
           'GET',
           `/indices/RUN-FEW/explain/B?${new URLSearchParams({ ...request, ...which })}`,
         ),
       });
-      const before = await told({});
-      await service.ok('PUT', '/indices/RUN-ALL', { ...all, ...document('RUN-ALL', {}, top(2)) });
-      await service.ok('PUT', '/indices/RUN-FEW', { ...few, ...document('RUN-FEW', {}, top(1)) });
-      const now = await told({});
-      const sizes = ({ assets, weights }: PreviewResponse) => [assets.length, Object.keys(weights).length];
-      expect([sizes(before), sizes(now)]).toEqual([
+      const before = await readExplanations({});
+      await service.ok('PUT', '/indices/RUN-ALL', { ...all, ...createDocument('RUN-ALL', {}, top(2)) });
+      await service.ok('PUT', '/indices/RUN-FEW', { ...few, ...createDocument('RUN-FEW', {}, top(1)) });
+      const now = await readExplanations({});
+      const listSizes = ({ assets, weights }: PreviewResponse) => [assets.length, Object.keys(weights).length];
+      expect([listSizes(before), listSizes(now)]).toEqual([
         [4, 3],
         [2, 1],
       ]);
-      expect(await told({ run_id: run })).toEqual(before);
+      expect(await readExplanations({ run_id: run })).toEqual(before);
       for (const path of ['explain/B?run_id=0123456789abcdef', 'explain/B?run_id=newest'])
-        expect((await refused('GET', `/indices/RUN-FEW/${path}`)).status).toBe(path.endsWith('newest') ? 422 : 404);
+        expect((await requestRefusal('GET', `/indices/RUN-FEW/${path}`)).status).toBe(
+          path.endsWith('newest') ? 422 : 404,
+        );
     });
 
     test('dates before the index, and names the store does not hold, are refused', async () => {
-      expect(await refused('GET', '/indices/WHY/explain/A?as_of=2023-12-01')).toMatchObject({ status: 422 });
-      expect(await refused('GET', '/indices/WHY/explain/NOBODY')).toMatchObject({
+      expect(await requestRefusal('GET', '/indices/WHY/explain/A?as_of=2023-12-01')).toMatchObject({ status: 422 });
+      expect(await requestRefusal('GET', '/indices/WHY/explain/NOBODY')).toMatchObject({
         status: 404,
         code: 'IDENTIFIER_NOT_FOUND',
       });
-      expect(await refused('GET', '/indices/NONE/explain/A')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+      expect(await requestRefusal('GET', '/indices/NONE/explain/A')).toMatchObject({
+        status: 404,
+        code: 'INDEX_NOT_FOUND',
+      });
     });
   });
 }

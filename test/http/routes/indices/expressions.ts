@@ -3,7 +3,7 @@ import type { DatapointEvaluation } from '#contract/indices/datapoints.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { SavedIndex } from '#contract/indices/definition.js';
 import type { RuleTypes } from '#contract/indices/definition.js';
-import { CLOSES, document, findings, refused, service, SHARES } from './set-up.js';
+import { CLOSES, createDocument, listFindings, requestRefusal, service, SHARES } from './set-up.js';
 
 export function describeExpressions(): void {
   describe('expressions', () => {
@@ -46,7 +46,7 @@ export function describeExpressions(): void {
       });
     });
 
-    test('whatever is wrong is a finding at its place, and never a refusal', async () => {
+    test('every error is a finding with its path, never a refusal', async () => {
       const wrong = await evaluate({ expression: 'CLOSE + zcore(VOLUM)' });
       expect(wrong).toMatchObject({ valid: false, text: null, values: [] });
       expect(wrong.findings[0]).toMatchObject({ code: 'UNKNOWN_FUNCTION', position: { start: 8, end: 20 } });
@@ -56,11 +56,13 @@ export function describeExpressions(): void {
         expect((await evaluate({ expression })).valid).toBe(false);
       expect((await evaluate({ expression: { node: 'nothing' } })).valid).toBe(false);
       expect(
-        await refused('POST', '/indices/datapoints/evaluate', { expression: 'CLOSE', colour: 'red' }),
+        await requestRefusal('POST', '/indices/datapoints/evaluate', { expression: 'CLOSE', colour: 'red' }),
       ).toMatchObject({
         status: 422,
       });
-      expect(await refused('POST', '/indices/datapoints/evaluate', { expression: 7 })).toMatchObject({ status: 422 });
+      expect(await requestRefusal('POST', '/indices/datapoints/evaluate', { expression: 7 })).toMatchObject({
+        status: 422,
+      });
     });
 
     test('functions of a decision have no values outside of one', async () => {
@@ -73,7 +75,7 @@ export function describeExpressions(): void {
         selection: [{ id: 'cheap', type: 'ExpressionFilter', params: { expression: 'CLOSE < max(LIMIT, 60)' } }],
         weighting: { type: 'FieldWeight', params: { field: 'sqrt(MARKET_CAP)' } },
       };
-      const sent = document('EXPRESSED', { datapoints: { LIMIT: '150 * 1' } }, pipeline);
+      const sent = createDocument('EXPRESSED', { datapoints: { LIMIT: '150 * 1' } }, pipeline);
       const { index } = await service.ok<SavedIndex>('PUT', '/indices/EXPRESSED', sent);
       expect(index.pipeline!.weighting.params['field']).toMatchObject({ node: 'function', text: 'sqrt(MARKET_CAP)' });
       expect(await service.ok('GET', '/indices/EXPRESSED')).toEqual(index);
@@ -94,24 +96,26 @@ export function describeExpressions(): void {
       });
     });
 
-    test('an index that an expression asks about is part of its run, and missed once it is gone', async () => {
-      await service.ok('PUT', '/indices/ASKED', document('ASKED', {}, { weighting: { type: 'EqualWeight' } }));
-      const asking = document(
+    test('an index used in an expression is part of the run, and reported as missing after its deletion', async () => {
+      await service.ok('PUT', '/indices/ASKED', createDocument('ASKED', {}, { weighting: { type: 'EqualWeight' } }));
+      const asking = createDocument(
         'ASKING',
         {},
         { weighting: { type: 'FieldWeight', params: { field: '1 + member_of("ASKED")' } } },
       );
       await service.ok('PUT', '/indices/ASKING', asking);
       await service.ok('POST', '/indices/ASKING/preview', { as_of: '2024-01-03' });
-      const loop = document(
+      const loop = createDocument(
         'ASKED',
         {},
         { weighting: { type: 'FieldWeight', params: { field: 'weight_in("ASKING")' } } },
       );
-      const error = await refused('PUT', '/indices/ASKED', loop);
-      expect(findings(error)).toEqual(['CIRCULAR_REFERENCE pipeline.weighting.params.field']);
+      const error = await requestRefusal('PUT', '/indices/ASKED', loop);
+      expect(listFindings(error)).toEqual(['CIRCULAR_REFERENCE pipeline.weighting.params.field']);
       await service.ok('DELETE', '/indices/ASKED');
-      expect(await refused('POST', '/indices/ASKING/preview', { as_of: '2024-01-03' })).toMatchObject({ status: 422 });
+      expect(await requestRefusal('POST', '/indices/ASKING/preview', { as_of: '2024-01-03' })).toMatchObject({
+        status: 422,
+      });
       await service.ok('DELETE', '/indices/ASKING');
     });
 

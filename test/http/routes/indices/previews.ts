@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { SavedIndex } from '#contract/indices/definition.js';
-import { service, golden, document, refused, findings } from './set-up.js';
+import { service, golden, createDocument, requestRefusal, listFindings } from './set-up.js';
 
 export function describePreviews(): void {
   describe('previews', () => {
@@ -15,9 +15,9 @@ export function describePreviews(): void {
       });
 
     test('stored and as sent agree, at the base date unless another is given', async () => {
-      await service.ok('PUT', '/indices/GOLD', document('GOLD'));
+      await service.ok('PUT', '/indices/GOLD', createDocument('GOLD'));
       const stored = await service.ok<PreviewResponse>('POST', '/indices/GOLD/preview');
-      expect(await preview(document('GOLD'))).toEqual({ ...stored, index_version: null });
+      expect(await preview(createDocument('GOLD'))).toEqual({ ...stored, index_version: null });
       expect(stored).toMatchObject({
         index_id: 'GOLD',
         as_of: '2024-01-02',
@@ -38,11 +38,14 @@ export function describePreviews(): void {
     });
 
     test('a weekend resolves back, a day after the store to its last, a day before it to nothing', async () => {
-      expect(await preview(document('X'), '2024-01-06')).toMatchObject({
+      expect(await preview(createDocument('X'), '2024-01-06')).toMatchObject({
         as_of: '2024-01-06',
         resolved_date: '2024-01-05',
       });
-      const [late, early] = [await preview(document('X'), '2030-01-01'), await preview(document('X'), '2023-12-31')];
+      const [late, early] = [
+        await preview(createDocument('X'), '2030-01-01'),
+        await preview(createDocument('X'), '2023-12-31'),
+      ];
       expect(late).toMatchObject({ resolved_date: '2024-01-10' });
       expect(late.findings.find(({ path }) => path === 'as_of')?.message).toMatch(/2030-01-01 is after .* 2024-01-10/);
       expect(early.findings.find(({ path }) => path === 'as_of')?.message).toMatch(
@@ -62,7 +65,7 @@ export function describePreviews(): void {
 
     test('the waterfall shows which securities left at which step, excluded securities in the order of steps', async () => {
       const answer = await preview(
-        document(
+        createDocument(
           'W',
           {},
           {
@@ -98,9 +101,9 @@ export function describePreviews(): void {
       expect(answer.findings).toEqual([expect.objectContaining({ severity: 'warning', code: 'NO_WEIGHT_DATA' })]);
     });
 
-    test('rules that keep nothing are legal: every name is excluded', async () => {
+    test('rules without a survivor are valid: every security is excluded', async () => {
       const answer = await preview(
-        document('N', {}, { selection: [{ id: 'none', type: 'PriceFilter', params: { minimum: 1e6 } }] }),
+        createDocument('N', {}, { selection: [{ id: 'none', type: 'PriceFilter', params: { minimum: 1e6 } }] }),
       );
       expect(answer).toMatchObject({ weights: {}, total_weight: 0, cap: null });
       expect(answer.assets.every(({ included, excluded_by }) => !included && excluded_by === 'none')).toBe(true);
@@ -108,14 +111,14 @@ export function describePreviews(): void {
 
     test('named universes are read point in time, lists keep what the store holds, an index gives its constituents', async () => {
       const names = async (universe: unknown, asOf: string) =>
-        Object.keys((await preview(document('U', { universe }), asOf)).weights).join('');
+        Object.keys((await preview(createDocument('U', { universe }), asOf)).weights).join('');
       expect(await names({ kind: 'named', id: 'PAIR' }, '2024-01-05')).toBe('AC');
       expect(await names({ kind: 'named', id: 'PAIR' }, '2024-01-08')).toBe('AE');
       expect(await names({ kind: 'list', identifiers: ['E', 'B', 'ABSENT'] }, '2024-01-08')).toBe('BE');
       await service.ok(
         'PUT',
         '/indices/TWO',
-        document(
+        createDocument(
           'TWO',
           { rebalance: { frequency: 'custom', dates: ['2024-01-08'] } },
           { selection: [{ id: 'cheap', type: 'TopN', params: { field: 'CLOSE', count: 2, ascending: true } }] },
@@ -123,32 +126,32 @@ export function describePreviews(): void {
       );
       expect(await names({ kind: 'index', id: 'TWO' }, '2024-01-10')).toBe('CE');
       expect(
-        findings(
-          await refused('POST', '/indices/preview', {
-            document: document('U', { universe: { kind: 'named', id: 'NONE' } }),
+        listFindings(
+          await requestRefusal('POST', '/indices/preview', {
+            document: createDocument('U', { universe: { kind: 'named', id: 'NONE' } }),
           }),
         ),
       ).toEqual(['UNKNOWN_IDENTIFIER universe.id']);
     });
 
     test('group caps and floors are held, and impossible ones refused', async () => {
-      const weighting = (rest: Record<string, unknown>) =>
-        document('G', {}, { weighting: { type: 'MarketCapWeight', ...rest } });
-      const { weights } = await preview(weighting({ group_caps: [{ field: 'SECTOR', cap: 0.6 }] }));
+      const createWeighting = (rest: Record<string, unknown>) =>
+        createDocument('G', {}, { weighting: { type: 'MarketCapWeight', ...rest } });
+      const { weights } = await preview(createWeighting({ group_caps: [{ field: 'SECTOR', cap: 0.6 }] }));
       expect(weights['A']! + weights['B']!).toBeCloseTo(0.6, 12);
-      const floored = await preview(weighting({ floor: 0.1 }));
+      const floored = await preview(createWeighting({ floor: 0.1 }));
       expect(Math.min(...Object.values(floored.weights))).toBeCloseTo(0.1, 14);
       expect(
-        findings(
-          await refused('POST', '/indices/preview', {
-            document: weighting({ group_caps: [{ field: 'SECTOR', cap: 0.3 }] }),
+        listFindings(
+          await requestRefusal('POST', '/indices/preview', {
+            document: createWeighting({ group_caps: [{ field: 'SECTOR', cap: 0.3 }] }),
           }),
         ),
       ).toEqual(['CAP_INFEASIBLE pipeline.weighting.group_caps']);
     });
 
     test('data that the store lacks is an error now, and was a warning at the save', async () => {
-      const body = document('LACKS', {}, { weighting: { type: 'FieldWeight', params: { field: 'EARNINGS' } } });
+      const body = createDocument('LACKS', {}, { weighting: { type: 'FieldWeight', params: { field: 'EARNINGS' } } });
       const saved = await service.ok<SavedIndex>('PUT', '/indices/LACKS', body);
       expect(saved.findings).toEqual([
         expect.objectContaining({
@@ -157,8 +160,8 @@ export function describePreviews(): void {
           path: 'pipeline.weighting.params.field',
         }),
       ]);
-      const error = await refused('POST', '/indices/LACKS/preview', {});
-      expect([error.status, error.code, ...findings(error)]).toEqual([
+      const error = await requestRefusal('POST', '/indices/LACKS/preview', {});
+      expect([error.status, error.code, ...listFindings(error)]).toEqual([
         422,
         'VALIDATION_FAILED',
         'UNKNOWN_FIELD_NAME pipeline.weighting.params.field',
@@ -166,31 +169,35 @@ export function describePreviews(): void {
     });
 
     test('an index of which no survivor has a weight is refused as empty', async () => {
-      const body = document('EMPTY', {}, { weighting: { type: 'FixedWeight', params: { weights: { ZZ: 1 } } } });
-      expect(await refused('POST', '/indices/preview', { document: body })).toMatchObject({
+      const body = createDocument('EMPTY', {}, { weighting: { type: 'FixedWeight', params: { weights: { ZZ: 1 } } } });
+      expect(await requestRefusal('POST', '/indices/preview', { document: body })).toMatchObject({
         status: 422,
         code: 'EMPTY_INDEX',
       });
     });
 
     test('errors of a request are reported at their paths', async () => {
-      expect(findings(await refused('POST', '/indices/preview', { as_of: '2024-01-02' }))).toEqual([
+      expect(listFindings(await requestRefusal('POST', '/indices/preview', { as_of: '2024-01-02' }))).toEqual([
         'REQUIRED document',
       ]);
       expect(
-        findings(await refused('POST', '/indices/preview', { document: document('X'), as_of: '2024-02-30' })),
+        listFindings(
+          await requestRefusal('POST', '/indices/preview', { document: createDocument('X'), as_of: '2024-02-30' }),
+        ),
       ).toEqual(['BAD_DATE as_of']);
-      expect(findings(await refused('POST', '/indices/preview', { document: document('X'), when: 1 }))).toEqual([
-        'UNKNOWN_FIELD when',
-      ]);
       expect(
-        findings(await refused('POST', '/indices/preview', { document: document('X', { base_value: 0 }) })),
+        listFindings(await requestRefusal('POST', '/indices/preview', { document: createDocument('X'), when: 1 })),
+      ).toEqual(['UNKNOWN_FIELD when']);
+      expect(
+        listFindings(
+          await requestRefusal('POST', '/indices/preview', { document: createDocument('X', { base_value: 0 }) }),
+        ),
       ).toEqual(['OUT_OF_RANGE base_value']);
-      expect(await refused('POST', '/indices/NOBODY/preview', {})).toMatchObject({
+      expect(await requestRefusal('POST', '/indices/NOBODY/preview', {})).toMatchObject({
         status: 404,
         code: 'INDEX_NOT_FOUND',
       });
-      expect(findings(await refused('POST', '/indices/GOLD/preview', { asof: '2024-01-02' }))).toEqual([
+      expect(listFindings(await requestRefusal('POST', '/indices/GOLD/preview', { asof: '2024-01-02' }))).toEqual([
         'UNKNOWN_FIELD asof',
       ]);
     });

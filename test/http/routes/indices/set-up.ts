@@ -22,20 +22,20 @@ export const SHARES: Readonly<Record<string, (t: number) => number>> = {
   E: () => 5,
 };
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
-const table = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
+const createTable = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 export const golden = {
   store_id: 'golden',
   name: 'golden',
   currency: 'USD',
   activate: true,
   tables: {
-    market: table(
+    market: createTable(
       ['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING'],
       Object.entries(CLOSES).flatMap(([name, closes]) =>
         closes.map((close, t) => [name, DAYS[t], close, SHARES[name]!(t)]),
       ),
     ),
-    reference: table(
+    reference: createTable(
       ['identifier', 'SECTOR'],
       [
         ['A', 'S1'],
@@ -44,8 +44,8 @@ export const golden = {
         ['E', 'S2'],
       ],
     ),
-    corporate_actions: table(['identifier', 'type', 'value', 'ex_date'], [['B', 'SPLIT', 2, '2024-01-04']]),
-    universes: table(
+    corporate_actions: createTable(['identifier', 'type', 'value', 'ex_date'], [['B', 'SPLIT', 2, '2024-01-04']]),
+    universes: createTable(
       ['universe', 'identifier', 'start', 'end'],
       [
         ['PAIR', 'A', null, null],
@@ -56,7 +56,11 @@ export const golden = {
   },
 };
 
-export const document = (id: string, rest: Record<string, unknown> = {}, pipeline: Record<string, unknown> = {}) => ({
+export const createDocument = (
+  id: string,
+  rest: Record<string, unknown> = {},
+  pipeline: Record<string, unknown> = {},
+) => ({
   id,
   name: `Index ${id}`,
   calendar: 'XNYS',
@@ -68,7 +72,7 @@ export const document = (id: string, rest: Record<string, unknown> = {}, pipelin
   },
   ...rest,
 });
-export const child = (id: string, source: string) => ({
+export const createChild = (id: string, source: string) => ({
   id,
   name: id,
   calendar: 'XNYS',
@@ -76,11 +80,11 @@ export const child = (id: string, source: string) => ({
   derivation: { source_index_id: source },
 });
 
-export const refused = async (method: string, path: string, body?: unknown) => {
+export const requestRefusal = async (method: string, path: string, body?: unknown) => {
   const answer = await service.ask<{ error: ErrorDetail }>(method, path, body);
   return { status: answer.status, ...answer.body.error };
 };
-export const findings = (error: ErrorDetail) =>
+export const listFindings = (error: ErrorDetail) =>
   ((error.detail ?? {})['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`);
 export const ask = (method: string, path: string, body: unknown, headers: Record<string, string>) =>
   fetch(new URL(path, service.url), {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { WhatIfResponse } from '#contract/indices/what-if.js';
-import { service, document, refused, findings } from './set-up.js';
+import { service, createDocument, requestRefusal, listFindings } from './set-up.js';
 
 /** A definition with every parameter that a methodology describes. */
-const DESCRIBED = document(
+const DESCRIBED = createDocument(
   'TOLD',
   {
     rebalance: {
@@ -64,7 +64,7 @@ export function describeWhatIf(): void {
       await service.ok(
         'PUT',
         '/indices/BASE',
-        document(
+        createDocument(
           'BASE',
           {},
           {
@@ -98,8 +98,8 @@ export function describeWhatIf(): void {
 
     test('two documents as sent are compared on the last day of the store', async () => {
       const answer = await service.ok<WhatIfResponse>('POST', '/indices/whatif', {
-        document: document('P'),
-        changed: document('Q', {}, { weighting: { type: 'MarketCapWeight', cap: 0.3 } }),
+        document: createDocument('P'),
+        changed: createDocument('Q', {}, { weighting: { type: 'MarketCapWeight', cap: 0.3 } }),
       });
       expect(answer).toMatchObject({
         as_of: '2024-01-10',
@@ -115,19 +115,27 @@ export function describeWhatIf(): void {
     });
 
     test('exactly one base and one change are needed, and the changed document must be valid', async () => {
-      expect(findings(await refused('POST', '/indices/whatif', { index_id: 'BASE' }))).toEqual(['REQUIRED patch']);
+      expect(listFindings(await requestRefusal('POST', '/indices/whatif', { index_id: 'BASE' }))).toEqual([
+        'REQUIRED patch',
+      ]);
       expect(
-        findings(await refused('POST', '/indices/whatif', { index_id: 'BASE', document: document('X'), patch: {} })),
+        listFindings(
+          await requestRefusal('POST', '/indices/whatif', {
+            index_id: 'BASE',
+            document: createDocument('X'),
+            patch: {},
+          }),
+        ),
       ).toEqual(['REQUIRED index_id']);
       expect(
-        findings(
-          await refused('POST', '/indices/whatif', {
+        listFindings(
+          await requestRefusal('POST', '/indices/whatif', {
             index_id: 'BASE',
             patch: { pipeline: { weighting: { cap: 7 } } },
           }),
         ),
       ).toEqual(['OUT_OF_RANGE pipeline.weighting.cap']);
-      expect(await refused('POST', '/indices/whatif', { index_id: 'NONE', patch: {} })).toMatchObject({
+      expect(await requestRefusal('POST', '/indices/whatif', { index_id: 'NONE', patch: {} })).toMatchObject({
         status: 404,
         code: 'INDEX_NOT_FOUND',
       });

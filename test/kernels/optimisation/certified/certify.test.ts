@@ -16,7 +16,7 @@ const CERTIFIED = 1e-9;
 const ROUNDING = 1e-12;
 
 /** Returns random programmes in units from 1e-4 to 1e5, for which absolute residuals of 1e-9 are demanding. */
-function programmes(): Program[] {
+function listProgrammes(): Program[] {
   return Array.from({ length: 60 }, (_, k) => {
     const program = randomProgram(k + 1, { withKinks: false, withNorms: false, namesMax: 14 });
     const random = seeded(1000 + k);
@@ -40,7 +40,7 @@ function programmes(): Program[] {
 
 describe('certified answers', () => {
   const solver = createSolver(plainAlgebra);
-  const solvedOnes = programmes().flatMap((program) => {
+  const solvedOnes = listProgrammes().flatMap((program) => {
     const answer = solver.solve(program);
     return answer.status === 'solved' ? [{ program, answer, certified: certify(program, answer, plainAlgebra) }] : [];
   });
@@ -64,11 +64,11 @@ describe('certified answers', () => {
       for (const point of [certified.point, off]) {
         const own = computeExactResiduals(program, point);
         const { primal, dual, gap } = rationalResiduals(program, point.x, point.rowMultipliers, point.boundMultipliers);
-        const near = (value: number, other: number) =>
+        const isTouching = (value: number, other: number) =>
           expect(Math.abs(value - other)).toBeLessThanOrEqual(ROUNDING * (1 + other));
-        near(own.primal, primal);
-        near(own.dual, dual);
-        near(Math.abs(own.gap), gap);
+        isTouching(own.primal, primal);
+        isTouching(own.dual, dual);
+        isTouching(Math.abs(own.gap), gap);
       }
     }
   });

@@ -67,16 +67,19 @@ test('a matrix is projected on non-negative ones whose shares sum to the maximum
   const shares = [to[1]! ** 2 / to[4]!, to[2]! ** 2 / to[8]!];
   expect(shares[0]! + shares[1]!).toBeCloseTo(1, 9);
   // No nearby matrix with the same shares has a smaller distance.
-  const distance = (first: number, second: number) => {
+  const computeDistance = (first: number, second: number) => {
     const [a, b] = [shares[0]! * first, shares[1]! * second];
-    const square = (x: number, share: number) => (x * x) / share;
+    const computeSquare = (x: number, share: number) => (x * x) / share;
     return (
-      2 * (a - 1) ** 2 + 2 * (b - 0.8) ** 2 + (square(a, shares[0]!) - 1) ** 2 + (square(b, shares[1]!) - 0.9) ** 2
+      2 * (a - 1) ** 2 +
+      2 * (b - 0.8) ** 2 +
+      (computeSquare(a, shares[0]!) - 1) ** 2 +
+      (computeSquare(b, shares[1]!) - 0.9) ** 2
     );
   };
   const [a, b] = [to[1]! / shares[0]!, to[2]! / shares[1]!];
   for (const step of [-1e-3, 1e-3]) {
-    expect(distance(a + step, b)).toBeGreaterThan(distance(a, b));
-    expect(distance(a, b + step)).toBeGreaterThan(distance(a, b));
+    expect(computeDistance(a + step, b)).toBeGreaterThan(computeDistance(a, b));
+    expect(computeDistance(a, b + step)).toBeGreaterThan(computeDistance(a, b));
   }
 });

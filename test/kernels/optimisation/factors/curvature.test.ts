@@ -25,7 +25,7 @@ const METRICS: readonly (readonly [string, Metric])[] = [
   ['many loadings', loaded(20)],
 ];
 
-describe('the factored curvature of free names', () => {
+describe('the factored curvature of free securities', () => {
   test.each(METRICS)('solves with scale P + diagonal: %s', (_, metric) => {
     const free = Int32Array.from({ length: N }, (__, i) => i).filter((i) => i % 4 !== 1);
     const diagonal = Float64Array.from({ length: N }, () => random());

@@ -10,7 +10,7 @@ const panelOf = (length: number, seed: number): Float64Array => {
 /** Numbers of rows around the blocks of four and eight, with one right-hand side and with several. */
 const SHAPES = [1, 3, 4, 5, 8, 11, 17].flatMap((rows) => [1, 3].map((columns) => ({ rows, columns, factors: 7 })));
 
-describe('passes over the loadings of names', () => {
+describe('passes over the loadings of securities', () => {
   test.each(SHAPES)('have the bits of names one by one: $rows rows, $columns columns', ({ rows, columns, factors }) => {
     const loadings = panelOf(rows * factors, 1);
     const b = panelOf(rows * columns, 2);

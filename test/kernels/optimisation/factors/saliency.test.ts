@@ -5,7 +5,7 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { randomProgram } from '../random-programs.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 
-test('a saliency is what dropping the name costs when only the budget holds the others', () => {
+test('a saliency is what dropping the security costs when only the budget holds the others', () => {
   const n = 6;
   const matrix = Float64Array.from({ length: n * n }, (_, e) =>
     Math.floor(e / n) === e % n ? 0.05 + 0.01 * (e % n) : 0.02,
@@ -50,7 +50,7 @@ test('a saliency is what dropping the name costs when only the budget holds the 
   }
 });
 
-test('a single name cannot be dropped', () => {
+test('a single security cannot be dropped', () => {
   expect(
     computeSaliencies(
       plainAlgebra,

@@ -7,7 +7,7 @@ const M = 150;
 /** Rows that are sums of the two previous ones. */
 const REPEATING = new Set([5, 63, 64, 65, 128, 149]);
 
-function products(): Float64Array {
+function createProducts(): Float64Array {
   const random = seeded(11);
   const rows: Float64Array[] = [];
   for (let r = 0; r < M; r++)
@@ -27,7 +27,7 @@ describe('the factor of a semi-definite matrix', () => {
     ['row by row', undefined],
     ['panel by panel', plainAlgebra],
   ])('leaves out rows that repeat others and has the products of the rest: %s', (_, algebra) => {
-    const s = products();
+    const s = createProducts();
     const [factor, skipped] = [s.slice(), new Uint8Array(M)];
     expect(factorSemidefinite(factor, M, skipped, { algebra })).toBe(REPEATING.size);
     expect(new Set([...skipped.keys()].filter((r) => skipped[r] === 1))).toEqual(REPEATING);

@@ -44,7 +44,7 @@ function feasibleProgram(seed: number): Program | undefined {
 }
 
 /** Returns the programme with another last row, or with other bounds. */
-function moved(program: Program, random: () => number, all: boolean): Program {
+function moveProgram(program: Program, random: () => number, all: boolean): Program {
   const { count } = program.rows;
   const shift = Float64Array.from({ length: count }, (_, r) =>
     r === count - 1 || (all && r > 0) ? 0.1 * (random() - 0.5) : 0,
@@ -59,14 +59,14 @@ function moved(program: Program, random: () => number, all: boolean): Program {
   };
 }
 
-test('an optimum followed from another is that of the programme itself, with rows, limits and prices that come and go on the way', () => {
+test('a followed optimum is that of the programme itself, with rows, limits and prices that change on the path', () => {
   const tally = { tried: 0, followed: 0, kinked: 0, soft: 0, events: 0 };
   for (let seed = 1; seed <= 100 * SHARE; seed++) {
     const random = seeded(seed + 90_000);
     const program = feasibleProgram(seed)!;
     const solver = createSolver(plainAlgebra);
     const first = solver.solve(program, { effort: 'quick' });
-    const next = moved(program, random, seed % 2 === 0);
+    const next = moveProgram(program, random, seed % 2 === 0);
     const cold = createSolver(plainAlgebra).solve(next, { effort: 'quick' });
     if (first.status !== 'solved' || cold.status !== 'solved') continue;
     tally.tried++;
@@ -142,7 +142,7 @@ test('a start that is no optimum, or of another shape, is not followed', () => {
   const program = feasibleProgram(3)!;
   const { point, state } = createSolver(plainAlgebra).solve(program);
   const factors = createPathFactors(plainAlgebra);
-  const next = moved(program, seeded(1), false);
+  const next = moveProgram(program, seeded(1), false);
   expect(
     followPath(
       next,
@@ -162,7 +162,7 @@ test('a start that is no optimum, or of another shape, is not followed', () => {
   ).toBeUndefined();
 });
 
-test('the factor of names that came and went is that of the names', () => {
+test('the factor of securities that came and went is that of the securities', () => {
   const random = seeded(12);
   const program = { ...randomProgram(40, { namesMax: 30, withNorms: false }), ridge: 1e-3 };
   const factors = createPathFactors(plainAlgebra);
@@ -188,7 +188,7 @@ test('the factor of names that came and went is that of the names', () => {
   }
 });
 
-test('from no name held the way leads to the optimum that is found from all of them', () => {
+test('a path from no holding reaches the same optimum as one from all holdings', () => {
   let count = 0;
   for (let seed = 1; seed <= 60; seed++) {
     const random = seeded(seed + 70_000);

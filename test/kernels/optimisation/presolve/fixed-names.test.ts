@@ -59,13 +59,13 @@ test('the reduced programme has the same objective up to a constant, and the sam
       expect(whole.every((value, r) => isClose(program.rows[side][r]! - value, few.rows[side][r]! - part[r]!))).toBe(
         true,
       );
-    const left = (of: Program, x: Float64Array) => of.kinks.map((kink) => kink.limit! - sumKinks(kink, x));
-    expect(left(program, wholeA).every((slack, k) => isClose(slack, left(few, a)[k]!))).toBe(true);
+    const computeSlack = (of: Program, x: Float64Array) => of.kinks.map((kink) => kink.limit! - sumKinks(kink, x));
+    expect(computeSlack(program, wholeA).every((slack, k) => isClose(slack, computeSlack(few, a)[k]!))).toBe(true);
   }
   expect(reducedSome).toBeGreaterThan(100);
 });
 
-test('a state goes to the names that are left and back', () => {
+test('a state converts to the remaining variables and back', () => {
   const program = SEEDS.map(addFixed).find(({ kinks, n }) => kinks.length > 1 && n > 10)!;
   const reduced = removeFixedVariables(program)!;
   const state = createColdState(reduced.program);
@@ -75,7 +75,7 @@ test('a state goes to the names that are left and back', () => {
   expect(reduced.stateToReduced(reduced.stateToFull(given))).toEqual(given);
 });
 
-test('few fixed names, bounds that cross and norms leave a programme as it is', () => {
+test('few fixed variables, crossing bounds and norms leave a programme unchanged', () => {
   const program = addFixed(SEEDS.find((seed) => removeFixedVariables(addFixed(seed)) !== null)!);
   const norm = { metric: 'identity', centre: new Float64Array(program.n), radius: 1 } as const;
   expect(removeFixedVariables({ ...program, norms: [norm] })).toBeNull();

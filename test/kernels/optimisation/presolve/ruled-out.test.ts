@@ -6,7 +6,7 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { onSimplex, randomProgram } from '../random-programs.js';
 import { seeded } from '../../../seeded.js';
 
-test('what bounds rule out has a proof by multipliers, and no programme with a point within is ruled out', () => {
+test('an infeasible box has a proof by multipliers, and no feasible programme is excluded', () => {
   const solver = createSolver(plainAlgebra);
   let ruledOut = 0;
   for (let seed = 7001; seed <= 7150; seed++) {
@@ -19,7 +19,7 @@ test('what bounds rule out has a proof by multipliers, and no programme with a p
   expect(ruledOut).toBeGreaterThan(15);
 });
 
-test('bounds that cross, and limits on trades below what the bounds force, leave no point', () => {
+test('crossing bounds, and trade limits below the forced trades, are infeasible', () => {
   const program = { ...randomProgram(3, { withKinks: false, withNorms: false }) };
   const n = program.n;
   const at = onSimplex(seeded(5), n);

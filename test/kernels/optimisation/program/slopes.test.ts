@@ -6,7 +6,7 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { objectiveOf, randomProgram } from '../random-programs.js';
 
 /** The Lagrangian without bounds. */
-function lagrangian(program: Program, point: Point, x: Float64Array): number {
+function computeLagrangian(program: Program, point: Point, x: Float64Array): number {
   const { n, rows, kinks, norms, metric } = program;
   let total = objectiveOf(program, x);
   for (let r = 0; r < rows.count; r++)
@@ -36,7 +36,7 @@ test('slopes are the one-sided differences of the Lagrangian', () => {
     const at = (i: number, step: number) => {
       const x = point.x.slice();
       x[i]! += step;
-      return (lagrangian(program, point, x) - lagrangian(program, point, point.x)) / step;
+      return (computeLagrangian(program, point, x) - computeLagrangian(program, point, point.x)) / step;
     };
     for (let i = 0; i < program.n; i++) {
       expect(Math.abs(at(i, 1e-7) - right[i]!), `seed ${seed} name ${i}`).toBeLessThan(1e-6);

@@ -12,7 +12,7 @@ function matrixOf(share: number): Float64Array {
   return Float64Array.from({ length: ROWS * COLUMNS }, () => (random() < share ? random() - 0.5 : 0));
 }
 
-const vector = (length: number): Float64Array => Float64Array.from({ length }, (_, i) => Math.cos(i));
+const createVector = (length: number): Float64Array => Float64Array.from({ length }, (_, i) => Math.cos(i));
 
 describe.each([
   ['few entries', 0.05, true],
@@ -27,7 +27,7 @@ describe.each([
   });
 
   test('has the products of its definition with a vector on either side, to the bit', () => {
-    const [x, y] = [vector(ROWS), vector(COLUMNS)];
+    const [x, y] = [createVector(ROWS), createVector(COLUMNS)];
     for (const times of [1, -1] as const) {
       const out = y.slice();
       rows.addColumns(x, out, times);

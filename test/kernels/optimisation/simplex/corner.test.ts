@@ -17,7 +17,7 @@ function linearProgram(seed: number): Program {
 
 const programs = Array.from({ length: 150 }, (_, k) => linearProgram(k + 1));
 
-test('a corner meets the conditions of optimality as it is, and is found where there is one', () => {
+test('a corner meets the conditions of optimality, and is found if one exists', () => {
   let corners = 0;
   for (const [k, program] of programs.entries()) {
     const corner = solveCorner(program);
@@ -34,7 +34,7 @@ test('a corner meets the conditions of optimality as it is, and is found where t
  * For two securities, the maximum of a sum is at one of the points where two of the bounds, the budget and the row
  * meet.
  */
-test('of two names the corner is the best of all that meet', () => {
+test('of two securities the corner is the best of all intersections', () => {
   const program: Program = {
     ...base(2, () => 0.5),
     curvature: 0,
@@ -83,7 +83,7 @@ describe('other methods are left', () => {
   });
 });
 
-describe('what the variance rises by at the largest expected return', () => {
+describe('the slope of the variance at the largest expected return', () => {
   const program: Program = {
     ...base(2, () => 0.5),
     metric: createDenseMetric(Float64Array.of(0.04, 0, 0, 0.09), 2),
@@ -99,11 +99,11 @@ describe('what the variance rises by at the largest expected return', () => {
   };
 
   // w = (m - 0.1) / 0.1 in the second name: the variance 0.04 (1 - w)^2 + 0.09 w^2 rises by 0.18 / 0.1 at w = 1.
-  test('of two names', () => {
+  test('of two securities', () => {
     expect(computeCornerSlope(program, corner(program), means)).toBeCloseTo(1.8, 12);
   });
 
-  test('nothing where it falls', () => {
+  test('zero where it falls', () => {
     const falling = {
       ...program,
       metric: createDenseMetric(Float64Array.of(0.04, 0.06, 0.06, 0.09), 2),
@@ -114,15 +114,15 @@ describe('what the variance rises by at the largest expected return', () => {
 
   test('not reported where active rows repeat each other', () => {
     const { rows } = program;
-    const twice = (values: Float64Array) => Float64Array.of(...values, ...values);
+    const repeatValues = (values: Float64Array) => Float64Array.of(...values, ...values);
     const repeated = {
       ...program,
       rows: {
         count: 2,
-        coefficients: twice(rows.coefficients),
-        lower: twice(rows.lower),
-        upper: twice(rows.upper),
-        penalty: twice(rows.penalty),
+        coefficients: repeatValues(rows.coefficients),
+        lower: repeatValues(rows.lower),
+        upper: repeatValues(rows.upper),
+        penalty: repeatValues(rows.penalty),
       },
     };
     expect(computeCornerSlope(repeated, corner(repeated), means)).toBeUndefined();

@@ -1,9 +1,9 @@
 import { crc32, deflateRawSync } from 'node:zlib';
 import { writeZip } from '#market/formats/zip-writer.js';
-import { type Damage, imported, changed, HEAD, MARKET } from './damage.js';
+import { type Damage, importBytes, changeBytes, HEAD, MARKET } from './damage.js';
 
 const archive = (members: Parameters<typeof writeZip>[0], change: (bytes: Buffer) => Uint8Array = (bytes) => bytes) =>
-  imported('csv', change(Buffer.from(writeZip(members))));
+  importBytes('csv', change(Buffer.from(writeZip(members))));
 const ONE = [{ name: 'market.csv', text: MARKET }];
 const directoryOf = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
 
@@ -47,11 +47,11 @@ function zipSaying({
   end.writeUInt32LE(local.length, 16);
   return Buffer.concat([local, entry, end]);
 }
-const saying = (what: Parameters<typeof zipSaying>[0]) => imported('csv', zipSaying(what));
+const saying = (what: Parameters<typeof zipSaying>[0]) => importBytes('csv', zipSaying(what));
 
 export const ARCHIVE: readonly Damage[] = [
-  ['nothing in it', ['UNREADABLE_FILE '], imported('csv', new Uint8Array(0))],
-  ['text, called a zip', ['UNREADABLE_FILE '], imported('csv.zip', Buffer.from(MARKET))],
+  ['nothing in it', ['UNREADABLE_FILE '], importBytes('csv', new Uint8Array(0))],
+  ['text, called a zip', ['UNREADABLE_FILE '], importBytes('csv.zip', Buffer.from(MARKET))],
   ['half of it', ['UNREADABLE_FILE '], archive(ONE, (bytes) => bytes.subarray(0, bytes.length >> 1))],
   [
     'no directory',
@@ -61,7 +61,7 @@ export const ARCHIVE: readonly Damage[] = [
   [
     'a directory that points outside',
     ['UNREADABLE_FILE '],
-    archive(ONE, (bytes) => changed(bytes, bytes.length - 6, [0xff, 0xff, 0xff, 0x00])),
+    archive(ONE, (bytes) => changeBytes(bytes, bytes.length - 6, [0xff, 0xff, 0xff, 0x00])),
   ],
   ['a name that climbs out', ['UNREADABLE_FILE '], archive([...ONE, { name: '../../etc/market.csv', text: MARKET }])],
   ['a name from the root', ['UNREADABLE_FILE '], archive([{ name: '/etc/market.csv', text: MARKET }])],

@@ -19,7 +19,7 @@ export interface Outcome {
 /** A kind of damage with its expected findings. */
 export type Damage = readonly [kind: string, expected: readonly string[], read: () => Promise<Outcome>];
 
-export const files = (made: Readonly<Record<string, string | Uint8Array>>) => async (): Promise<Outcome> => {
+export const createFiles = (made: Readonly<Record<string, string | Uint8Array>>) => async (): Promise<Outcome> => {
   const folder = await folderFor();
   await writeFiles(folder, made);
   const { read, findings } = await readFolder(folder);
@@ -27,13 +27,13 @@ export const files = (made: Readonly<Record<string, string | Uint8Array>>) => as
   return { isRead: read !== undefined, findings };
 };
 
-export const imported = (kind: 'xlsx' | 'csv' | 'csv.zip', bytes: Uint8Array) => async (): Promise<Outcome> => {
+export const importBytes = (kind: 'xlsx' | 'csv' | 'csv.zip', bytes: Uint8Array) => async (): Promise<Outcome> => {
   const problems = createProblems();
   const read = await readImport({ kind, bytes }, problems);
   return { isRead: read !== undefined, findings: problems.findings() };
 };
 
-export const changed = (bytes: Buffer, at: number, values: readonly number[]) => {
+export const changeBytes = (bytes: Buffer, at: number, values: readonly number[]) => {
   const copy = Buffer.from(bytes);
   copy.set(values, at);
   return copy;
@@ -42,10 +42,12 @@ export const filled = (bytes: Buffer, value: number, from: number, to: number) =
   Buffer.from(bytes).fill(value, from, to);
 
 export const HEAD = 'identifier,date,CLOSE,VOLUME\n';
-export const csv = (rows: string | Uint8Array) =>
-  files({ 'market.csv': typeof rows === 'string' ? `${HEAD}${rows}\n` : Buffer.concat([Buffer.from(HEAD), rows]) });
+export const createCsv = (rows: string | Uint8Array) =>
+  createFiles({
+    'market.csv': typeof rows === 'string' ? `${HEAD}${rows}\n` : Buffer.concat([Buffer.from(HEAD), rows]),
+  });
 export const MARKET = `${HEAD}A,2024-01-02,1,1\n`;
-export const addTables = (tables: Readonly<Record<string, string>>) => files({ 'market.csv': MARKET, ...tables });
+export const addTables = (tables: Readonly<Record<string, string>>) => createFiles({ 'market.csv': MARKET, ...tables });
 
 export const ROWS =
   "SELECT 'N' || (i % 40) AS identifier, DATE '2020-01-01' + (i // 40)::INT AS date, 1.0 + i AS CLOSE, i AS VOLUME FROM range(8000) t(i)";

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
-import { type Damage, type Outcome, folderFor, changed, filled } from './damage.js';
+import { type Damage, type Outcome, folderFor, changeBytes, filled } from './damage.js';
 import { GOOD } from './parquet.js';
 import { ROWS } from './damage.js';
 import { expect } from 'vitest';
@@ -10,7 +10,7 @@ import { readDatabase } from '#market/sources/databases/read-database.js';
 import { createProblems } from '#market/tables/problems.js';
 import { writeFiles } from '../../store-folder.js';
 
-const database =
+const createDatabase =
   (kind: 'sqlite' | 'duckdb', make: () => Promise<Uint8Array>, beside: Readonly<Record<string, string>> = {}) =>
   async (): Promise<Outcome> => {
     const folder = await folderFor();
@@ -50,92 +50,100 @@ const listOneRow = (values: string) => [
 ];
 
 export const SQLITE: readonly Damage[] = [
-  ['nothing in it', ['UNREADABLE_FILE '], database('sqlite', async () => Buffer.alloc(0))],
-  ['text, called a database', ['UNREADABLE_FILE '], database('sqlite', async () => Buffer.from('no database at all'))],
+  ['nothing in it', ['UNREADABLE_FILE '], createDatabase('sqlite', async () => Buffer.alloc(0))],
+  [
+    'text, called a database',
+    ['UNREADABLE_FILE '],
+    createDatabase('sqlite', async () => Buffer.from('no database at all')),
+  ],
   [
     'another mark',
     ['UNREADABLE_FILE '],
-    database('sqlite', async () => changed(await sqliteFile(SQLITE_ROWS), 0, [0x58])),
+    createDatabase('sqlite', async () => changeBytes(await sqliteFile(SQLITE_ROWS), 0, [0x58])),
   ],
   [
     'half of it',
     ['UNREADABLE_FILE '],
-    database('sqlite', async () => (await sqliteFile(SQLITE_ROWS)).subarray(0, 20_000)),
+    createDatabase('sqlite', async () => (await sqliteFile(SQLITE_ROWS)).subarray(0, 20_000)),
   ],
   [
     'a page of ones',
     ['UNREADABLE_FILE '],
-    database('sqlite', async () => filled(await sqliteFile(SQLITE_ROWS), 255, 8192, 16_384)),
+    createDatabase('sqlite', async () => filled(await sqliteFile(SQLITE_ROWS), 255, 8192, 16_384)),
   ],
   [
     'pages of a size that cannot be',
     ['UNREADABLE_FILE '],
-    database('sqlite', async () => changed(await sqliteFile(SQLITE_ROWS), 16, [0x00, 0x03])),
+    createDatabase('sqlite', async () => changeBytes(await sqliteFile(SQLITE_ROWS), 16, [0x00, 0x03])),
   ],
   [
     'an accompanying log with changes',
     ['UNREADABLE_FILE '],
-    database('sqlite', async () => filled(await sqliteFile(SQLITE_ROWS), 2, 18, 20), { 'market.db-wal': 'x' }),
+    createDatabase('sqlite', async () => filled(await sqliteFile(SQLITE_ROWS), 2, 18, 20), { 'market.db-wal': 'x' }),
   ],
-  ['no market', ['LOCATION_NOT_FOUND market'], database('sqlite', () => sqliteFile(['CREATE TABLE prices (a)']))],
+  ['no market', ['LOCATION_NOT_FOUND market'], createDatabase('sqlite', () => sqliteFile(['CREATE TABLE prices (a)']))],
   [
     'no CLOSE',
     ['MISSING_COLUMN market.CLOSE'],
-    database('sqlite', () => sqliteFile(['CREATE TABLE market (identifier, date, OPEN)'])),
+    createDatabase('sqlite', () => sqliteFile(['CREATE TABLE market (identifier, date, OPEN)'])),
   ],
   [
     'no row',
     ['EMPTY_DATASET market'],
-    database('sqlite', () => sqliteFile(['CREATE TABLE market (identifier, date, CLOSE)'])),
+    createDatabase('sqlite', () => sqliteFile(['CREATE TABLE market (identifier, date, CLOSE)'])),
   ],
   [
     'text in a price',
     ['NOT_A_NUMBER market[row 1].CLOSE'],
-    database('sqlite', () => sqliteFile(listOneRow("'A', '2024-01-02', 'x'"))),
+    createDatabase('sqlite', () => sqliteFile(listOneRow("'A', '2024-01-02', 'x'"))),
   ],
   [
     'bytes in a price',
     ['NOT_A_NUMBER market[row 1].CLOSE'],
-    database('sqlite', () => sqliteFile(listOneRow("'A', '2024-01-02', x'00ff'"))),
+    createDatabase('sqlite', () => sqliteFile(listOneRow("'A', '2024-01-02', x'00ff'"))),
   ],
 ];
 
 export const DUCKDB: readonly Damage[] = [
-  ['nothing in it', ['UNREADABLE_FILE '], database('duckdb', async () => Buffer.alloc(0))],
+  ['nothing in it', ['UNREADABLE_FILE '], createDatabase('duckdb', async () => Buffer.alloc(0))],
   [
     'text, called a database',
     ['UNREADABLE_FILE '],
-    database('duckdb', async () => Buffer.from('no database at all'.repeat(1000))),
+    createDatabase('duckdb', async () => Buffer.from('no database at all'.repeat(1000))),
   ],
   [
     'a header that was changed',
     ['UNREADABLE_FILE '],
-    database('duckdb', async () => filled(await duckDbFile(DUCKDB_ROWS), 0, 0, 64)),
+    createDatabase('duckdb', async () => filled(await duckDbFile(DUCKDB_ROWS), 0, 0, 64)),
   ],
   [
     'half of it',
     ['UNREADABLE_FILE '],
-    database('duckdb', async () => (await duckDbFile(DUCKDB_ROWS)).subarray(0, 100_000)),
+    createDatabase('duckdb', async () => (await duckDbFile(DUCKDB_ROWS)).subarray(0, 100_000)),
   ],
   [
     'blocks of ones',
     ['UNREADABLE_FILE '],
-    database('duckdb', async () => {
+    createDatabase('duckdb', async () => {
       const bytes = await duckDbFile(DUCKDB_ROWS);
       return filled(bytes, 255, 3 * 4096 + 100, bytes.length);
     }),
   ],
-  ['no market', ['LOCATION_NOT_FOUND market'], database('duckdb', () => duckDbFile(['CREATE TABLE prices (a INT)']))],
+  [
+    'no market',
+    ['LOCATION_NOT_FOUND market'],
+    createDatabase('duckdb', () => duckDbFile(['CREATE TABLE prices (a INT)'])),
+  ],
   [
     'no CLOSE',
     ['MISSING_COLUMN market.CLOSE'],
-    database('duckdb', () =>
+    createDatabase('duckdb', () =>
       duckDbFile(["CREATE TABLE market AS SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS OPEN"]),
     ),
   ],
   [
     'a list for a price',
     ['NOT_A_NUMBER market.CLOSE'],
-    database('duckdb', () => duckDbFile([`CREATE TABLE market AS SELECT ${GOOD}, [1.0] AS CLOSE`])),
+    createDatabase('duckdb', () => duckDbFile([`CREATE TABLE market AS SELECT ${GOOD}, [1.0] AS CLOSE`])),
   ],
 ];

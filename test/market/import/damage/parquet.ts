@@ -6,10 +6,10 @@ import { expect } from 'vitest';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { readFolder } from '../../store-folder.js';
-import { type Outcome, type Damage, folderFor, files, changed, filled, ROWS } from './damage.js';
+import { type Outcome, type Damage, folderFor, createFiles, changeBytes, filled, ROWS } from './damage.js';
 
 /** Returns the rows of a query as a Parquet file of another writer, with some bytes changed. */
-const parquet =
+const createParquet =
   (query: string, change: (bytes: Buffer) => Uint8Array = (bytes) => bytes, options = '') =>
   async (): Promise<Outcome> => {
     const folder = await folderFor();
@@ -25,7 +25,7 @@ const parquet =
 
 /** Like `parquet`, for a file of this project's writer: uncompressed, with keys in a dictionary. */
 const createOwnParquet = (change: (bytes: Buffer) => Uint8Array) => async (): Promise<Outcome> =>
-  files({ 'market.parquet': change(await copyBytes()) })();
+  createFiles({ 'market.parquet': change(await copyBytes()) })();
 
 export async function copyBytes(): Promise<Buffer> {
   const folder = await folderFor();
@@ -54,136 +54,148 @@ export const codecOf = (bytes: Buffer, column: string) =>
 /** 8,000 and 8,064 as the footer contains them. */
 export const [COUNT, MORE] = [Buffer.from([0x16, 0x80, 0x7d]), [0x16, 0x80, 0x7e]];
 
-export const row = (rest: string) => `SELECT ${rest}`;
+export const formatRow = (rest: string) => `SELECT ${rest}`;
 export const GOOD = "'A' AS identifier, DATE '2024-01-02' AS date";
 
 export const PARQUET: readonly Damage[] = [
-  ['nothing in it', ['UNREADABLE_FILE market'], files({ 'market.parquet': '' })],
-  ['the two marks and nothing between', ['UNREADABLE_FILE market'], files({ 'market.parquet': 'PAR1PAR1' })],
-  ['half of it', ['UNREADABLE_FILE market'], parquet(ROWS, (bytes) => bytes.subarray(0, bytes.length >> 1))],
-  ['no footer', ['UNREADABLE_FILE market'], parquet(ROWS, (bytes) => bytes.subarray(0, footerStart(bytes)))],
-  ['no last mark', ['UNREADABLE_FILE market'], parquet(ROWS, (bytes) => bytes.subarray(0, bytes.length - 4))],
+  ['nothing in it', ['UNREADABLE_FILE market'], createFiles({ 'market.parquet': '' })],
+  ['the two marks and nothing between', ['UNREADABLE_FILE market'], createFiles({ 'market.parquet': 'PAR1PAR1' })],
+  ['half of it', ['UNREADABLE_FILE market'], createParquet(ROWS, (bytes) => bytes.subarray(0, bytes.length >> 1))],
+  ['no footer', ['UNREADABLE_FILE market'], createParquet(ROWS, (bytes) => bytes.subarray(0, footerStart(bytes)))],
+  ['no last mark', ['UNREADABLE_FILE market'], createParquet(ROWS, (bytes) => bytes.subarray(0, bytes.length - 4))],
   [
     'the mark of an encrypted footer',
     ['UNREADABLE_FILE market'],
-    parquet(ROWS, (bytes) => Buffer.concat([bytes.subarray(0, bytes.length - 4), Buffer.from('PARE')])),
+    createParquet(ROWS, (bytes) => Buffer.concat([bytes.subarray(0, bytes.length - 4), Buffer.from('PARE')])),
   ],
   [
     'a footer of two gigabytes',
     ['UNREADABLE_FILE market'],
-    parquet(ROWS, (bytes) => changed(bytes, bytes.length - 8, [0xff, 0xff, 0xff, 0x7f])),
+    createParquet(ROWS, (bytes) => changeBytes(bytes, bytes.length - 8, [0xff, 0xff, 0xff, 0x7f])),
   ],
   [
     'a footer of no length',
     ['UNREADABLE_FILE market'],
-    parquet(ROWS, (bytes) => changed(bytes, bytes.length - 8, [0, 0, 0, 0])),
+    createParquet(ROWS, (bytes) => changeBytes(bytes, bytes.length - 8, [0, 0, 0, 0])),
   ],
   [
     'a footer of zeros',
     ['UNREADABLE_FILE market'],
-    parquet(ROWS, (bytes) => filled(bytes, 0, footerStart(bytes), bytes.length - 8)),
+    createParquet(ROWS, (bytes) => filled(bytes, 0, footerStart(bytes), bytes.length - 8)),
   ],
   [
     'a footer of ones',
     ['UNREADABLE_FILE market'],
-    parquet(ROWS, (bytes) => filled(bytes, 255, footerStart(bytes), bytes.length - 8)),
+    createParquet(ROWS, (bytes) => filled(bytes, 255, footerStart(bytes), bytes.length - 8)),
   ],
   [
     'the footer of another file',
     ['UNREADABLE_FILE market'],
     createOwnParquet((bytes) => Buffer.concat([bytes.subarray(0, 40), bytes.subarray(footerStart(bytes))])),
   ],
-  ['a page header of zeros', ['UNREADABLE_FILE market'], parquet(ROWS, (bytes) => filled(bytes, 0, 4, 60))],
+  ['a page header of zeros', ['UNREADABLE_FILE market'], createParquet(ROWS, (bytes) => filled(bytes, 0, 4, 60))],
   [
     'compressed pages of noise',
     ['UNREADABLE_FILE market'],
-    parquet(ROWS, (bytes) => filled(bytes, 0xa5, 60, footerStart(bytes) >> 1), ", CODEC 'zstd'"),
+    createParquet(ROWS, (bytes) => filled(bytes, 0xa5, 60, footerStart(bytes) >> 1), ", CODEC 'zstd'"),
   ],
   [
     'snappy pages of noise',
     ['UNREADABLE_FILE market'],
-    parquet(ROWS, (bytes) => filled(bytes, 0xff, 60, footerStart(bytes) >> 1), ", CODEC 'snappy'"),
+    createParquet(ROWS, (bytes) => filled(bytes, 0xff, 60, footerStart(bytes) >> 1), ", CODEC 'snappy'"),
   ],
   [
     'plain pages that are called compressed',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changed(bytes, codecOf(bytes, 'identifier') + 1, [0x02])),
+    createOwnParquet((bytes) => changeBytes(bytes, codecOf(bytes, 'identifier') + 1, [0x02])),
   ],
   [
     'a codec that nobody knows',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changed(bytes, codecOf(bytes, 'identifier') + 1, [0x5e])),
+    createOwnParquet((bytes) => changeBytes(bytes, codecOf(bytes, 'identifier') + 1, [0x5e])),
   ],
   [
     'a dictionary whose texts have no end',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changed(bytes, bytes.indexOf('NAME00') - 4, [0xff, 0xff, 0xff, 0x7f])),
+    createOwnParquet((bytes) => changeBytes(bytes, bytes.indexOf('NAME00') - 4, [0xff, 0xff, 0xff, 0x7f])),
   ],
   [
     'a dictionary that is not UTF-8',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changed(bytes, bytes.indexOf('NAME07'), [0xff, 0xfe])),
+    createOwnParquet((bytes) => changeBytes(bytes, bytes.indexOf('NAME07'), [0xff, 0xfe])),
   ],
   [
     'more rows in a group than there are',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changed(bytes, bytes.lastIndexOf(COUNT), MORE)),
+    createOwnParquet((bytes) => changeBytes(bytes, bytes.lastIndexOf(COUNT), MORE)),
   ],
   [
     'text, called Parquet',
     ['UNREADABLE_FILE market'],
-    files({ 'market.parquet': 'identifier,date,CLOSE\nA,2024-01-02,1\n' }),
+    createFiles({ 'market.parquet': 'identifier,date,CLOSE\nA,2024-01-02,1\n' }),
   ],
   [
     'gzip, called Parquet',
     ['UNREADABLE_FILE market'],
-    files({ 'market.parquet': gzipSync('identifier,date,CLOSE\nA,2024-01-02,1\n') }),
+    createFiles({ 'market.parquet': gzipSync('identifier,date,CLOSE\nA,2024-01-02,1\n') }),
   ],
-  ['no row', ['EMPTY_DATASET market'], parquet(`${ROWS} LIMIT 0`)],
-  ['no CLOSE', ['MISSING_COLUMN market.CLOSE'], parquet(row(`${GOOD}, 1.0 AS OPEN`))],
-  ['no date', ['MISSING_COLUMN market.date'], parquet(row("'A' AS identifier, 1.0 AS CLOSE"))],
-  ['no identifier', ['MISSING_COLUMN market.identifier'], parquet(row("DATE '2024-01-02' AS date, 1.0 AS CLOSE"))],
+  ['no row', ['EMPTY_DATASET market'], createParquet(`${ROWS} LIMIT 0`)],
+  ['no CLOSE', ['MISSING_COLUMN market.CLOSE'], createParquet(formatRow(`${GOOD}, 1.0 AS OPEN`))],
+  ['no date', ['MISSING_COLUMN market.date'], createParquet(formatRow("'A' AS identifier, 1.0 AS CLOSE"))],
+  [
+    'no identifier',
+    ['MISSING_COLUMN market.identifier'],
+    createParquet(formatRow("DATE '2024-01-02' AS date, 1.0 AS CLOSE")),
+  ],
   [
     'a column twice, once in small letters',
     ['DUPLICATE_KEY market.CLOSE'],
-    parquet(row(`${GOOD}, 1.0 AS CLOSE, 2.0 AS "close "`)),
+    createParquet(formatRow(`${GOOD}, 1.0 AS CLOSE, 2.0 AS "close "`)),
   ],
   [
     'text in a price',
     ['NOT_A_NUMBER market[row 2].CLOSE'],
-    parquet(`${row(`${GOOD}, '1.5' AS CLOSE`)} UNION ALL ${row("'B', DATE '2024-01-02', '19.96x'")}`),
+    createParquet(`${formatRow(`${GOOD}, '1.5' AS CLOSE`)} UNION ALL ${formatRow("'B', DATE '2024-01-02', '19.96x'")}`),
   ],
-  ['a price of zero', ['NON_POSITIVE_PRICE market[row 1].CLOSE'], parquet(row(`${GOOD}, 0.0 AS CLOSE`))],
-  ['a negative price', ['NON_POSITIVE_PRICE market[row 1].CLOSE'], parquet(row(`${GOOD}, -1.0 AS CLOSE`))],
-  ['an infinite price', ['NOT_A_NUMBER market[row 1].CLOSE'], parquet(row(`${GOOD}, 'inf'::DOUBLE AS CLOSE`))],
-  ['a negative volume', ['OUT_OF_RANGE market[row 1].VOLUME'], parquet(row(`${GOOD}, 1.0 AS CLOSE, -5 AS VOLUME`))],
+  ['a price of zero', ['NON_POSITIVE_PRICE market[row 1].CLOSE'], createParquet(formatRow(`${GOOD}, 0.0 AS CLOSE`))],
+  ['a negative price', ['NON_POSITIVE_PRICE market[row 1].CLOSE'], createParquet(formatRow(`${GOOD}, -1.0 AS CLOSE`))],
+  [
+    'an infinite price',
+    ['NOT_A_NUMBER market[row 1].CLOSE'],
+    createParquet(formatRow(`${GOOD}, 'inf'::DOUBLE AS CLOSE`)),
+  ],
+  [
+    'a negative volume',
+    ['OUT_OF_RANGE market[row 1].VOLUME'],
+    createParquet(formatRow(`${GOOD}, 1.0 AS CLOSE, -5 AS VOLUME`)),
+  ],
   [
     'a key twice',
     ['DUPLICATE_KEY market[row 2]'],
-    parquet(`${row(`${GOOD}, 1.0 AS CLOSE`)} UNION ALL ${row(`${GOOD}, 2.0`)}`),
+    createParquet(`${formatRow(`${GOOD}, 1.0 AS CLOSE`)} UNION ALL ${formatRow(`${GOOD}, 2.0`)}`),
   ],
   [
     'a date that is missing',
     ['BAD_DATE market[row 1].date'],
-    parquet(row("'A' AS identifier, NULL::DATE AS date, 1.0 AS CLOSE")),
+    createParquet(formatRow("'A' AS identifier, NULL::DATE AS date, 1.0 AS CLOSE")),
   ],
   [
     'an identifier that is missing',
     ['BAD_IDENTIFIER market[row 1].identifier'],
-    parquet(row("NULL::VARCHAR AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE")),
+    createParquet(formatRow("NULL::VARCHAR AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE")),
   ],
   [
     'a date in the year 20000',
     ['BAD_DATE market[row 1].date'],
-    parquet(row("'A' AS identifier, DATE '20000-01-01' AS date, 1.0 AS CLOSE")),
+    createParquet(formatRow("'A' AS identifier, DATE '20000-01-01' AS date, 1.0 AS CLOSE")),
   ],
   [
     'a date that is a number',
     ['BAD_DATE market.date'],
-    parquet(row("'A' AS identifier, 20240102 AS date, 1.0 AS CLOSE")),
+    createParquet(formatRow("'A' AS identifier, 20240102 AS date, 1.0 AS CLOSE")),
   ],
-  ['a list for a price', ['NOT_A_NUMBER market.CLOSE'], parquet(row(`${GOOD}, [1.0, 2.0] AS CLOSE`))],
-  ['a record for a price', ['NOT_A_NUMBER market.CLOSE'], parquet(row(`${GOOD}, {'last': 1.0} AS CLOSE`))],
-  ['a truth value for a price', ['NOT_A_NUMBER market.CLOSE'], parquet(row(`${GOOD}, true AS CLOSE`))],
-  ['a day for a price', ['NOT_A_NUMBER market.CLOSE'], parquet(row(`${GOOD}, DATE '2024-01-02' AS CLOSE`))],
+  ['a list for a price', ['NOT_A_NUMBER market.CLOSE'], createParquet(formatRow(`${GOOD}, [1.0, 2.0] AS CLOSE`))],
+  ['a record for a price', ['NOT_A_NUMBER market.CLOSE'], createParquet(formatRow(`${GOOD}, {'last': 1.0} AS CLOSE`))],
+  ['a truth value for a price', ['NOT_A_NUMBER market.CLOSE'], createParquet(formatRow(`${GOOD}, true AS CLOSE`))],
+  ['a day for a price', ['NOT_A_NUMBER market.CLOSE'], createParquet(formatRow(`${GOOD}, DATE '2024-01-02' AS CLOSE`))],
 ];

@@ -1,6 +1,6 @@
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
-import { type Damage, imported, MARKET } from './damage.js';
+import { type Damage, importBytes, MARKET } from './damage.js';
 
 const HEADER = ['identifier', 'date', 'CLOSE'];
 const CELLS =
@@ -35,75 +35,89 @@ function workbookParts({
   ];
 }
 const rowsOf = (rows: string) => `<worksheet><sheetData>${CELLS}${rows}</sheetData></worksheet>`;
-const workbook = (sheet: string, more: Partial<Parameters<typeof workbookParts>[0]> = {}) =>
-  imported('xlsx', writeZip(workbookParts({ sheet, ...more })));
+const createWorkbook = (sheet: string, more: Partial<Parameters<typeof workbookParts>[0]> = {}) =>
+  importBytes('xlsx', writeZip(workbookParts({ sheet, ...more })));
 const sheetRows = (...rows: Parameters<typeof writeWorkbook>[0][number]['rows']) =>
-  imported('xlsx', writeWorkbook([{ name: 'market', rows: [HEADER, ...rows] }]));
+  importBytes('xlsx', writeWorkbook([{ name: 'market', rows: [HEADER, ...rows] }]));
 
 export const WORKBOOK: readonly Damage[] = [
-  ['nothing in it', ['UNREADABLE_FILE '], imported('xlsx', new Uint8Array(0))],
-  ['text, called a workbook', ['UNREADABLE_FILE '], imported('xlsx', Buffer.from(MARKET))],
+  ['nothing in it', ['UNREADABLE_FILE '], importBytes('xlsx', new Uint8Array(0))],
+  ['text, called a workbook', ['UNREADABLE_FILE '], importBytes('xlsx', Buffer.from(MARKET))],
   [
     'a workbook under a password, or of before 2007',
     ['UNREADABLE_FILE '],
-    imported('xlsx', Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(4000)])),
+    importBytes('xlsx', Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(4000)])),
   ],
-  ['a zip of something else', ['UNREADABLE_FILE '], imported('xlsx', writeZip([{ name: 'readme.txt', text: 'x' }]))],
+  ['a zip of something else', ['UNREADABLE_FILE '], importBytes('xlsx', writeZip([{ name: 'readme.txt', text: 'x' }]))],
   [
     'half of it',
     ['UNREADABLE_FILE '],
-    imported('xlsx', writeWorkbook([{ name: 'market', rows: [HEADER] }]).subarray(0, 500)),
+    importBytes('xlsx', writeWorkbook([{ name: 'market', rows: [HEADER] }]).subarray(0, 500)),
   ],
-  ['a cell in column XFD', ['UNREADABLE_FILE market'], workbook(rowsOf('<row r="2"><c r="XFD2"><v>1</v></c></row>'))],
+  [
+    'a cell in column XFD',
+    ['UNREADABLE_FILE market'],
+    createWorkbook(rowsOf('<row r="2"><c r="XFD2"><v>1</v></c></row>')),
+  ],
   [
     'a cell in row 99,999,999',
     ['UNREADABLE_FILE market'],
-    workbook(rowsOf('<row r="99999999"><c r="A99999999"><v>1</v></c></row>')),
+    createWorkbook(rowsOf('<row r="99999999"><c r="A99999999"><v>1</v></c></row>')),
   ],
   [
     'a formula',
     ['WRONG_TYPE market[row 1].CLOSE'],
-    workbook(rowsOf(`<row r="2">${TEXT('A2', 'A')}${TEXT('B2', '2024-01-02')}<c r="C2"><f>1+1</f><v>2</v></c></row>`)),
+    createWorkbook(
+      rowsOf(`<row r="2">${TEXT('A2', 'A')}${TEXT('B2', '2024-01-02')}<c r="C2"><f>1+1</f><v>2</v></c></row>`),
+    ),
   ],
   [
     'entities that grow',
     ['UNREADABLE_FILE '],
-    workbook(`<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>${rowsOf('')}`),
+    createWorkbook(`<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>${rowsOf('')}`),
   ],
   [
     'an entity of a file of ours',
     ['UNREADABLE_FILE '],
-    workbook(
+    createWorkbook(
       `<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>${rowsOf(`<row r="2">${TEXT('A2', '&e;')}</row>`)}`,
     ),
   ],
-  ['an entity that nobody knows', ['UNREADABLE_FILE '], workbook(rowsOf(`<row r="2">${TEXT('A2', '&bomb;')}</row>`))],
-  ['a tag that does not end', ['UNREADABLE_FILE '], workbook(`<worksheet><sheetData>${CELLS}<row r="2"><c r="A2"`)],
+  [
+    'an entity that nobody knows',
+    ['UNREADABLE_FILE '],
+    createWorkbook(rowsOf(`<row r="2">${TEXT('A2', '&bomb;')}</row>`)),
+  ],
+  [
+    'a tag that does not end',
+    ['UNREADABLE_FILE '],
+    createWorkbook(`<worksheet><sheetData>${CELLS}<row r="2"><c r="A2"`),
+  ],
   [
     'a text that is not there',
     ['UNREADABLE_FILE market'],
-    workbook(rowsOf('<row r="2"><c r="A2" t="s"><v>77</v></c></row>')),
+    createWorkbook(rowsOf('<row r="2"><c r="A2" t="s"><v>77</v></c></row>')),
   ],
   [
     'a sheet that is named and not there',
     ['UNREADABLE_FILE market'],
-    workbook(rowsOf(''), {
+    createWorkbook(rowsOf(''), {
       relations: '<Relationships><Relationship Id="rId1" Target="worksheets/sheet9.xml"/></Relationships>',
     }),
   ],
   [
     'a sheet that nobody asked for',
     ['EMPTY_DATASET market', 'UNKNOWN_FIELD prices'],
-    workbook(rowsOf(''), { name: 'prices' }),
+    createWorkbook(rowsOf(''), { name: 'prices' }),
   ],
   [
     'the same sheet twice',
     ['UNKNOWN_FIELD Market'],
-    workbook(rowsOf(`<row r="2">${TEXT('A2', 'A')}${TEXT('B2', '2024-01-02')}<c r="C2"><v>1</v></c></row>`), {
+    createWorkbook(rowsOf(`<row r="2">${TEXT('A2', 'A')}${TEXT('B2', '2024-01-02')}<c r="C2"><v>1</v></c></row>`), {
       sheets: '<sheet name="market" sheetId="1" r:id="rId1"/><sheet name="Market" sheetId="2" r:id="rId1"/>',
     }),
   ],
-  ['a sheet that inflates to 60 MB', ['UNREADABLE_FILE '], workbook(rowsOf(' '.repeat(60 << 20)))],
+  ['a sheet that inflates to 60 MB', ['UNREADABLE_FILE '], createWorkbook(rowsOf(' '.repeat(60 << 20)))],
   ['an error of the spreadsheet', ['NOT_A_NUMBER market[row 1].CLOSE'], sheetRows(['A', '2024-01-02', '#DIV/0!'])],
   ['a number for a date', ['BAD_DATE market[row 1].date'], sheetRows(['A', 45_293, 1])],
   ['no identifier', ['BAD_IDENTIFIER market[row 1].identifier'], sheetRows([null, '2024-01-02', 1])],

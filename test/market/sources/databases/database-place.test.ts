@@ -52,7 +52,7 @@ describe('the places of databases', () => {
     expect(await code(location, hosts)).toBe(expected);
   });
 
-  test('are the address that was checked, whatever the name means a moment later', async () => {
+  test('use the address that was checked, even if the name resolves differently later', async () => {
     const answers = ['192.0.2.1', '198.51.100.7', '169.254.169.254'];
     let count = 0;
     const resolveHost = (address = '') =>

@@ -11,7 +11,7 @@ import { readDatabase } from '#market/sources/databases/read-database.js';
 import type { TableNames } from '#market/sources/databases/tables-to-read.js';
 import { createProblems } from '#market/tables/problems.js';
 import { temporaryFolders } from '../../../store/temporary-folder.js';
-import { hashOf, places, writeFiles } from '../../store-folder.js';
+import { hashOf, listPlaces, writeFiles } from '../../store-folder.js';
 import { hasPostgresql, startPostgresql } from '../../../postgresql/postgresql-server.js';
 import { openTestDatabase, type TestDatabase } from '../../../postgresql/shared-postgresql.js';
 
@@ -48,7 +48,7 @@ async function readExpectedHash(): Promise<string> {
 async function read(place: DatabasePlace, tables: TableNames = {}) {
   const problems = createProblems();
   const result = await readDatabase(place, tables, problems, () => {});
-  return { found: result, findings: problems.findings(), reported: places(problems.findings()) };
+  return { found: result, findings: problems.findings(), reported: listPlaces(problems.findings()) };
 }
 
 describe('a SQLite file', () => {
@@ -255,7 +255,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     );
     expect(await reading).toBeUndefined();
     await own.stop();
-    expect(places(problems.findings())).toEqual(['UNREADABLE_FILE ']);
+    expect(listPlaces(problems.findings())).toEqual(['UNREADABLE_FILE ']);
     expect(JSON.stringify(problems.findings())).not.toContain('secret-of-the-test');
   });
 

@@ -4,7 +4,7 @@ import { service, code } from './set-up.js';
 
 export function describePrices(): void {
   describe('prices', () => {
-    const prices = async (path: string) =>
+    const createPrices = async (path: string) =>
       (
         await service.ok<{ prices: { index: string[]; columns: string[]; data: (number | null)[][] } }>(
           'GET',
@@ -13,7 +13,7 @@ export function describePrices(): void {
       ).prices;
 
     test('are every column the store holds, bars first, null where there is no value', async () => {
-      expect(await prices('A')).toEqual({
+      expect(await createPrices('A')).toEqual({
         index: ['2024-01-04', '2024-01-05', '2024-01-09'],
         columns: ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT', 'SCORE'],
         data: [
@@ -25,7 +25,7 @@ export function describePrices(): void {
     });
 
     test('come in the columns, the window and the interval asked for', async () => {
-      expect(await prices('A?columns=VOLUME,CLOSE&start=2024-01-05')).toEqual({
+      expect(await createPrices('A?columns=VOLUME,CLOSE&start=2024-01-05')).toEqual({
         index: ['2024-01-05', '2024-01-09'],
         columns: ['VOLUME', 'CLOSE'],
         data: [
@@ -34,7 +34,7 @@ export function describePrices(): void {
         ],
       });
       expect(
-        await prices(
+        await createPrices(
           'A?interval=weekly&columns=OPEN&columns=HIGH&columns=LOW&columns=CLOSE&columns=VOLUME&columns=SCORE',
         ),
       ).toEqual({
@@ -45,22 +45,26 @@ export function describePrices(): void {
           [12, 12, 11, 11, 300, 3],
         ],
       });
-      expect((await prices('A?interval=monthly')).index).toEqual(['2024-01-09']);
+      expect((await createPrices('A?interval=monthly')).index).toEqual(['2024-01-09']);
     });
 
     test('are on the basis asked for', async () => {
-      expect((await prices('B?adjust=splits&columns=OPEN,CLOSE,VOLUME,SHARES_OUTSTANDING')).data).toEqual([
+      expect((await createPrices('B?adjust=splits&columns=OPEN,CLOSE,VOLUME,SHARES_OUTSTANDING')).data).toEqual([
         [100, 100, 20, 14],
         [100, 102, 40, 14],
         [101, 102, 30, 14],
       ]);
-      const total = (await prices('B?adjust=total&columns=CLOSE')).data.map(([close]) => close!);
+      const total = (await createPrices('B?adjust=total&columns=CLOSE')).data.map(([close]) => close!);
       expect(total[1]! / total[0]!).toBeCloseTo((204 + 4) / 200, 14);
       expect(total[2]! / total[1]!).toBeCloseTo((2 * 102) / 204, 14);
     });
 
     test('of a window without data are an empty table', async () => {
-      expect(await prices('A?start=2030-01-01&columns=CLOSE')).toEqual({ index: [], columns: ['CLOSE'], data: [] });
+      expect(await createPrices('A?start=2030-01-01&columns=CLOSE')).toEqual({
+        index: [],
+        columns: ['CLOSE'],
+        data: [],
+      });
     });
 
     test('are sent as an Arrow stream together with the rest of the body', async () => {

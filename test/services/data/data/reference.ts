@@ -7,7 +7,7 @@ import type {
   ReferenceResponse,
 } from '#contract/data.js';
 import type { Watchlist, WatchlistCollection } from '#contract/watchlists.js';
-import { service, frame, TABLES, code } from './set-up.js';
+import { service, createFrame, TABLES, code } from './set-up.js';
 
 export function describeReference(): void {
   describe('reference data', () => {
@@ -41,7 +41,7 @@ export function describeReference(): void {
       ]);
     });
 
-    test('coverage through time counts the names with a price, and those that should have one', async () => {
+    test('coverage through time counts the securities with a price, and those that should have one', async () => {
       // A has no bar on the 8th, between its first and its last one; B ends on the 8th.
       expect(await service.ok<CoverageHistoryResponse>('GET', '/data/coverage/history')).toEqual({
         store_id: 'reads',
@@ -100,7 +100,7 @@ export function describeReference(): void {
     expect(await code('/data/corporate-actions/NONE')).toBe('404 IDENTIFIER_NOT_FOUND');
   });
 
-  test('a name that any dataset holds is known: without bars its prices are an empty table', async () => {
+  test('a security that any dataset holds is known: without bars its prices are an empty table', async () => {
     expect(await service.ok('GET', '/data/prices/Z')).toMatchObject({
       prices: {
         index: [],
@@ -116,9 +116,12 @@ export function describeReference(): void {
       name: 'Reads',
       on_exists: 'append',
       tables: {
-        market: frame(['identifier', 'date', 'CLOSE'], [['A', '2024-01-09', 11]]),
-        corporate_actions: frame(['identifier', 'type', 'value', 'ex_date'], [['PAID', 'DIVIDEND', 1, '2024-01-08']]),
-        universes: frame(['universe', 'identifier', 'start', 'end'], [['ALL', 'MEMBER', null, null]]),
+        market: createFrame(['identifier', 'date', 'CLOSE'], [['A', '2024-01-09', 11]]),
+        corporate_actions: createFrame(
+          ['identifier', 'type', 'value', 'ex_date'],
+          [['PAID', 'DIVIDEND', 1, '2024-01-08']],
+        ),
+        universes: createFrame(['universe', 'identifier', 'start', 'end'], [['ALL', 'MEMBER', null, null]]),
       },
     });
     expect(await service.ok('GET', '/data/reference/MEMBER')).toMatchObject({
@@ -224,7 +227,7 @@ export function describeReference(): void {
     ).toHaveLength(1);
   });
 
-  test('watchlists keep the order given, each name once, and know what the store lacks', async () => {
+  test('watchlists keep the order given, each security once, and know what the store lacks', async () => {
     const put = await service.ok<Watchlist>('PUT', '/data/watchlists/mine', {
       name: 'Mine',
       identifiers: ['B', 'GONE', 'A', 'B'],

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-export const frame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
+export const createFrame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
   index: data.map((_, i) => i),
   columns,
   data,
@@ -18,7 +18,7 @@ export const frame = (columns: readonly string[], data: readonly (readonly unkno
  * Two securities over seven days: B splits 2 for 1 on the fourth, A pays a dividend before that day and lacks a bar.
  */
 export const TABLES = {
-  market: frame(
+  market: createFrame(
     ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT', 'SCORE'],
     [
       ['A', '2024-01-04', 9, 12, 8, 10, 100, 50, 0.5, 1],
@@ -29,7 +29,7 @@ export const TABLES = {
       ['B', '2024-01-08', 101, 103, 100, 102, 30, 14, null, null],
     ],
   ),
-  reference: frame(
+  reference: createFrame(
     ['identifier', 'valid_from', 'NAME', 'SECTOR', 'RATING'],
     [
       ['A', null, 'Alpha', 'Tech', 5],
@@ -38,7 +38,7 @@ export const TABLES = {
       ['Z', null, 'Zeta', 'Tech', 1],
     ],
   ),
-  corporate_actions: frame(
+  corporate_actions: createFrame(
     ['identifier', 'type', 'value', 'ex_date', 'status'],
     [
       ['B', 'DIVIDEND', 4, '2024-01-05', 'paid'],
@@ -47,7 +47,7 @@ export const TABLES = {
       ['A', 'SPECIAL_DIVIDEND', 1, '2024-01-05', null],
     ],
   ),
-  universes: frame(
+  universes: createFrame(
     ['universe', 'identifier', 'start', 'end'],
     [
       ['ALL', 'A', '2024-01-01', '2024-01-09'],

@@ -28,7 +28,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
     /** Output of each view for a series, and for a security: the stores are changed once. */
     let told: Readonly<Record<'apart' | 'among', ReadonlyMap<string, object>>>;
     beforeAll(async () => {
-      const answers = async () => {
+      const readAnswers = async () => {
         for (const id of ['LISTED', 'FEE']) await run(id);
         const results = new Map<string, object>();
         for (const path of all) {
@@ -38,7 +38,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
         }
         return results;
       };
-      told = { apart: await on('apart', answers), among: await on('among', answers) };
+      told = { apart: await on('apart', readAnswers), among: await on('among', readAnswers) };
     });
     test.each(all)('%s returns the same for a series and for a security with its prices', (path) => {
       const [apart, among] = [told.apart.get(path)!, told.among.get(path)!];

@@ -115,7 +115,7 @@ export function describeDatabases(): void {
       ['postgresql://u:secret@127.0.0.1:99999/x', 'WRONG_TYPE location'],
       ['postgresql://u:top@secret@127.0.0.1:1/x', 'UNREADABLE_FILE location'],
       ['sqlite:///data/%zz', 'WRONG_TYPE location'],
-    ])('at %s is refused without a word of its password', async (location, expected) => {
+    ])('at %s is refused without its password', async (location, expected) => {
       const error = await service.refusal('POST', '/data/stores', { name: 'x', kind: 'database', location });
       expect(findingsOf(error)).toEqual([expected]);
       expect(JSON.stringify(error)).not.toContain('secret');
@@ -124,7 +124,7 @@ export function describeDatabases(): void {
       ).not.toContain('secret');
     });
 
-    test('whose URL stands where none belongs is refused without its password', async () => {
+    test('whose URL is in a wrong field is refused without its password', async () => {
       const error = await service.refusal('POST', '/data/stores', {
         name: 'x',
         kind: 'database',

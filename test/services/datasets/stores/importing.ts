@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ImportResult } from '#contract/stores/import.js';
-import { service, registered, tables, store, findingsOf } from './set-up.js';
+import { service, registered, createTables, store, findingsOf } from './set-up.js';
 
 export function describeImporting(): void {
   describe('importing tables', () => {
@@ -11,7 +11,7 @@ export function describeImporting(): void {
       const { status, body } = await service.ask<ImportResult>('POST', '/data/import', {
         store_id: 'imported',
         name: 'Imported',
-        tables: tables(['A', 'B']),
+        tables: createTables(['A', 'B']),
       });
       expect(status).toBe(201);
       expect(body).toMatchObject({
@@ -59,7 +59,7 @@ export function describeImporting(): void {
         code: 'VALIDATION_FAILED',
       });
       expect(
-        await service.refusal('POST', '/data/import', { name: 'x', content: 'eA==', tables: tables(['A']) }),
+        await service.refusal('POST', '/data/import', { name: 'x', content: 'eA==', tables: createTables(['A']) }),
       ).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
     });
 
@@ -67,28 +67,28 @@ export function describeImporting(): void {
       await service.ask('POST', '/data/import', {
         store_id: 'twice',
         name: 'x',
-        tables: tables(['A']),
+        tables: createTables(['A']),
         activate: true,
       });
       expect(
-        await service.refusal('POST', '/data/import', { store_id: 'twice', name: 'x', tables: tables(['A']) }),
+        await service.refusal('POST', '/data/import', { store_id: 'twice', name: 'x', tables: createTables(['A']) }),
       ).toMatchObject({ status: 409, code: 'STORE_EXISTS' });
       const { body } = await service.ask<ImportResult>('POST', '/data/import', {
         store_id: 'twice',
         name: 'x',
-        tables: tables(['NEW']),
+        tables: createTables(['NEW']),
         on_exists: 'replace',
       });
       expect(body.store).toMatchObject({ active: true, identifiers: 1 });
       expect((await service.ask('GET', '/data/prices/NEW')).status).toBe(200);
-      const folders = async () => readdir(join(service.root, 'home', 'stores'));
-      await expect.poll(async () => (await folders()).filter((name) => name.startsWith('twice.'))).toHaveLength(1);
+      const readFolders = async () => readdir(join(service.root, 'home', 'stores'));
+      await expect.poll(async () => (await readFolders()).filter((name) => name.startsWith('twice.'))).toHaveLength(1);
     });
 
     test('an unknown table is named with the accepted ones', async () => {
       const error = await service.refusal('POST', '/data/import', {
         name: 'x',
-        tables: { ...tables(['A']), prices: { index: [], columns: [], data: [] } },
+        tables: { ...createTables(['A']), prices: { index: [], columns: [], data: [] } },
       });
       expect(findingsOf(error)).toEqual(['UNKNOWN_FIELD tables.prices']);
     });
@@ -137,22 +137,22 @@ export function describeImporting(): void {
   });
 
   describe('appending', () => {
-    const rows = (...data: readonly (readonly unknown[])[]) => ({
+    const createRows = (...data: readonly (readonly unknown[])[]) => ({
       market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data },
     });
     const append = (tables: object) => ({ store_id: 'grows', name: 'Grows', tables, on_exists: 'append' });
 
     test('adds names and dates and repeats what is there, whatever the order', async () => {
-      await service.ask('POST', '/data/import', append(rows(['B', '2024-01-03', 2], ['A', '2024-01-03', 1])));
+      await service.ask('POST', '/data/import', append(createRows(['B', '2024-01-03', 2], ['A', '2024-01-03', 1])));
       const { status, body } = await service.ask<ImportResult>(
         'POST',
         '/data/import',
-        append(rows(['C', '2024-01-02', 3], ['A', '2024-01-03', 1])),
+        append(createRows(['C', '2024-01-02', 3], ['A', '2024-01-03', 1])),
       );
       expect([status, body.identifiers, body.start, body.end]).toEqual([201, 3, '2024-01-02', '2024-01-03']);
       const whole = await service.ask<ImportResult>('POST', '/data/import', {
         name: 'At once',
-        tables: rows(['A', '2024-01-03', 1], ['B', '2024-01-03', 2], ['C', '2024-01-02', 3]),
+        tables: createRows(['A', '2024-01-03', 1], ['B', '2024-01-03', 2], ['C', '2024-01-02', 3]),
       });
       expect(body.store.content_hash).toBe(whole.body.store.content_hash);
       // Two rows were added; the store still contains the earlier ones, one of which is equal.
@@ -161,9 +161,9 @@ export function describeImporting(): void {
 
     test('refuses to change what is there', async () => {
       const before = await store('grows');
-      expect(findingsOf(await service.refusal('POST', '/data/import', append(rows(['A', '2024-01-03', 9]))))).toEqual([
-        'DUPLICATE_KEY market[A 2024-01-03].CLOSE',
-      ]);
+      expect(
+        findingsOf(await service.refusal('POST', '/data/import', append(createRows(['A', '2024-01-03', 9])))),
+      ).toEqual(['DUPLICATE_KEY market[A 2024-01-03].CLOSE']);
       expect(await store('grows')).toEqual(before);
     });
 
@@ -171,7 +171,7 @@ export function describeImporting(): void {
       expect(
         findingsOf(
           await service.refusal('POST', '/data/import', {
-            ...append(rows(['A', '2024-01-04', 9])),
+            ...append(createRows(['A', '2024-01-04', 9])),
             adjustment: 'total',
           }),
         ),

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { JobStatus } from '#jobs/status.js';
-import { service, days, folderWith, registered, tables, store, active, findingsOf } from './set-up.js';
+import { service, listDays, folderWith, registered, createTables, store, active, findingsOf } from './set-up.js';
 
 export function describeRefreshing(): void {
   describe('refreshing', () => {
@@ -70,7 +70,7 @@ export function describeRefreshing(): void {
     });
 
     test('is refused for imported files', async () => {
-      await service.ask('POST', '/data/import', { store_id: 'fixed', name: 'x', tables: tables(['A']) });
+      await service.ask('POST', '/data/import', { store_id: 'fixed', name: 'x', tables: createTables(['A']) });
       expect(await service.refusal('POST', '/data/stores/fixed/refresh')).toMatchObject({
         status: 409,
         code: 'NOTHING_TO_REFRESH',
@@ -118,10 +118,10 @@ export function describeRefreshing(): void {
     });
   });
 
-  describe('looking a store through', () => {
+  describe('auditing a store', () => {
     test('finds errors with their evidence, and writes a repaired store next to it', async () => {
       const prices = Array.from({ length: 60 }, (_, i) => (i === 30 ? 1000 : 10 + (i % 3) / 10));
-      const rows = prices.map((price, i) => `A,${days(60)[i]},${price}`);
+      const rows = prices.map((price, i) => `A,${listDays(60)[i]},${price}`);
       const location = await folderWith('doubtful', { 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n` });
       await service.ask('POST', '/data/stores', { store_id: 'doubtful', name: 'Doubtful', kind: 'folder', location });
       const { body: audit } = await service.ask<DataAudit>('GET', '/data/stores/doubtful/audit');
@@ -132,7 +132,7 @@ export function describeRefreshing(): void {
           {
             kind: 'currency_flip',
             identifier: 'A',
-            date: days(60)[30],
+            date: listDays(60)[30],
             repair: { kind: 'scale', factor: 0.01, columns: ['CLOSE'] },
           },
         ],
@@ -174,7 +174,7 @@ export function describeRefreshing(): void {
       await service.ask('POST', '/data/import', {
         store_id: 'kept',
         name: 'kept',
-        tables: tables(['KEPT']),
+        tables: createTables(['KEPT']),
         activate: true,
       });
       const lost = join(service.root, 'home', 'stores', 'lost.00000000');

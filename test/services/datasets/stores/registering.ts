@@ -90,7 +90,7 @@ export function describeRegistering(): void {
       expect(await service.refusal('GET', '/data/stores/bad')).toMatchObject({ status: 404, code: 'STORE_NOT_FOUND' });
     });
 
-    test('outside the roots is refused alike whether the place exists', async () => {
+    test('outside the roots is refused alike whether or not it exists', async () => {
       const [there, absent] = [
         await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: '/etc' }),
         await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: '/nowhere' }),

@@ -13,10 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-export const days = (count: number) =>
+export const listDays = (count: number) =>
   Array.from({ length: count }, (_, i) => new Date(Date.UTC(2024, 0, 2 + i)).toISOString().slice(0, 10));
 export const marketCsv = (names: readonly string[], count = 5, price = 10) =>
-  `identifier,date,CLOSE\n${days(count)
+  `identifier,date,CLOSE\n${listDays(count)
     .flatMap((day, t) => names.map((name, n) => `${name},${day},${price + t + n}`))
     .join('\n')}\n`;
 
@@ -58,7 +58,7 @@ export async function writeTables(
   instance.closeSync();
 }
 
-export const tables = (names: readonly string[], price = 10) => ({
+export const createTables = (names: readonly string[], price = 10) => ({
   market: {
     index: names.map((_, i) => i),
     columns: ['identifier', 'date', 'CLOSE'],

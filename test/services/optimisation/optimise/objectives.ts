@@ -15,15 +15,15 @@ export const CAPS = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.2 }
 export const CAPM = { type: 'capm', risk_aversion: 2.5 };
 const HISTORICAL = { type: 'historical', shrinkage: 0.5 };
 
-export async function finished(request: object): Promise<JobStatus> {
+export async function runToEnd(request: object): Promise<JobStatus> {
   const body = { index_id: 'BROAD', constraint_set_id: 'caps', ...request };
   const { status, body: job } = await service.ask<JobStatus>('POST', '/optimise/runs', body);
   expect(status, JSON.stringify(job)).toBe(202);
   return service.finished(job.job_id);
 }
 
-export async function solved(request: object): Promise<Result> {
-  const { error, result } = await finished(request);
+export async function requireSolution(request: object): Promise<Result> {
+  const { error, result } = await runToEnd(request);
   expect(error, JSON.stringify(error)).toBeNull();
   return result as unknown as Result;
 }
@@ -42,7 +42,7 @@ export function describeObjectives(): void {
     test.each(OBJECTIVE_CLASSES.map(({ type, needsReturns }) => [type, needsReturns] as const))(
       'for %s keeps its rows and reports its objective in its own terms',
       async (type, needsReturns) => {
-        const run = await solved({ objective: type, ...(needsReturns ? { expected_returns: CAPM } : {}) });
+        const run = await requireSolution({ objective: type, ...(needsReturns ? { expected_returns: CAPM } : {}) });
         const weights = run.weights.map(({ weight }) => weight);
         expect(weights.reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 12);
         expect(Math.max(...weights)).toBeLessThanOrEqual(0.2 + 1e-9);
@@ -59,7 +59,7 @@ export function describeObjectives(): void {
         const cost = run.constraint_costs!.find(({ id }) => id === 'pos')!;
         await put('uncapped', []);
         const returns = needsReturns ? { expected_returns: CAPM } : {};
-        const without = await solved({ objective: type, ...returns, constraint_set_id: 'uncapped' });
+        const without = await requireSolution({ objective: type, ...returns, constraint_set_id: 'uncapped' });
         expect(cost.objective_without! - without.objective_value).toBeCloseTo(0, 10);
         for (const { parameter, from, to } of run.sensitivities!)
           expect([parameter, from, to]).toEqual(['upper', 0.2, 0.21]);
@@ -75,32 +75,32 @@ export function describeObjectives(): void {
     test('has the contributions of its budgets of risk', async () => {
       const budgets = { Energy: 0.5, Health: 0.2, N02: 0.3 };
       await put('free', []);
-      const { weights } = await solved({
+      const { weights } = await requireSolution({
         constraint_set_id: 'free',
         objective: { type: 'risk_parity', budgets },
       });
-      const share = (name: string) => weights.find(({ identifier }) => identifier === name)?.variance_share ?? 0;
-      expect(share('N02')).toBeCloseTo(0.3, 10);
+      const shareOf = (name: string) => weights.find(({ identifier }) => identifier === name)?.variance_share ?? 0;
+      expect(shareOf('N02')).toBeCloseTo(0.3, 10);
       // N00, N03, N06 and N09 belong to Energy; securities outside the index have no share.
-      expect(share('N03') + share('N06') + share('N09') + share('N00')).toBeCloseTo(0.5, 10);
-      expect(share('N05')).toBeCloseTo(0, 10);
+      expect(shareOf('N03') + shareOf('N06') + shareOf('N09') + shareOf('N00')).toBeCloseTo(0.5, 10);
+      expect(shareOf('N05')).toBeCloseTo(0, 10);
     });
 
     test('counts the costs of its trades from the index weights', async () => {
       const costs = { linear_bps: 20, impact_coefficient: 0.03 };
-      const run = await solved({ objective: 'min_variance', costs });
+      const run = await requireSolution({ objective: 'min_variance', costs });
       const expected = run.weights.reduce((sum, { active_weight }) => {
         const trade = Math.abs(active_weight);
         return sum + 0.002 * trade + 0.03 * trade ** 1.5;
       }, 0);
       expect(run.costs).toBeCloseTo(expected, 12);
       expect(run.objective_value).toBeCloseTo(run.volatility ** 2 + expected, 12);
-      expect(run.turnover).toBeLessThan((await solved({ objective: 'min_variance' })).turnover);
+      expect(run.turnover).toBeLessThan((await requireSolution({ objective: 'min_variance' })).turnover);
     });
 
     test('takes expected returns from a datapoint', async () => {
       const field = { node: 'field', name: 'SCORE' };
-      const run = await solved({ objective: 'max_return', expected_returns: { type: 'field', field } });
+      const run = await requireSolution({ objective: 'max_return', expected_returns: { type: 'field', field } });
       // SCORE increases with the number of a security: the last five of the index are at the cap.
       const held = run.weights.filter(({ weight }) => weight > 1e-9).map(({ identifier }) => identifier);
       expect(held.toSorted()).toEqual(['N07', 'N08', 'N09', 'N10', 'N11']);
@@ -113,35 +113,35 @@ export function describeObjectives(): void {
       await put('uncapped', []);
       // The index is the tangency portfolio for the returns at which it is optimal, whatever the cash rate is.
       for (const expected_returns of [CAPM, { type: 'black_litterman' }]) {
-        const run = await solved({ ...rate, expected_returns });
+        const run = await requireSolution({ ...rate, expected_returns });
         for (const { weight, index_weight } of run.weights) expect(weight).toBeCloseTo(index_weight, 9);
         expect(run.expected_return).toBeCloseTo(0.02 + 2.5 * run.volatility ** 2, 10);
         expect(run.objective_value).toBeCloseTo((run.expected_return! - 0.02) / run.volatility, 12);
         expect(run.frontier!.tangency!.sharpe).toBeCloseTo(run.objective_value, 9);
       }
-      const idle = await solved({ ...rate, expected_returns: CAPM, risk_free_rate: 0.03 });
+      const idle = await requireSolution({ ...rate, expected_returns: CAPM, risk_free_rate: 0.03 });
       expect(idle.frontier!.tangency!.sharpe).toBeCloseTo(idle.objective_value, 9);
       expect(idle.findings).toMatchObject([{ code: 'NO_EFFECT', path: 'risk_free_rate', value: 0.03 }]);
       expect(idle.findings[0]!.message).toContain('the cash rate 0.02 of the objective');
       // Total returns have a tangency portfolio at the rate of the request, which is reported if it differs from that
       // of the objective.
-      const total = await solved({ ...rate, expected_returns: HISTORICAL });
+      const total = await requireSolution({ ...rate, expected_returns: HISTORICAL });
       expect(total.objective_value).toBeCloseTo((total.expected_return! - 0.02) / total.volatility, 12);
       expect(total.findings).toMatchObject([{ code: 'DEFAULT_TAKEN', path: 'risk_free_rate', value: 0 }]);
-      const same = await solved({ ...rate, expected_returns: HISTORICAL, risk_free_rate: 0.02 });
+      const same = await requireSolution({ ...rate, expected_returns: HISTORICAL, risk_free_rate: 0.02 });
       expect(same.findings).toEqual([]);
       expect(same.frontier!.tangency!.sharpe).toBeCloseTo(same.objective_value, 8);
     });
 
     test('whose goal no weights can reach is refused with the maximum', async () => {
-      const { error } = await finished({
+      const { error } = await runToEnd({
         objective: { type: 'max_sharpe', risk_free_rate: 0.9 },
         expected_returns: HISTORICAL,
       });
       expect(error).toMatchObject({ code: 'OBJECTIVE_UNATTAINABLE', detail: { objective: 'max_sharpe' } });
       const { largest, largest_return, risk_free_rate } = error!.detail as Readonly<Record<string, number>>;
       expect([largest_return! - risk_free_rate!, risk_free_rate]).toEqual([largest, 0.9]);
-      const { expected_return } = await solved({ objective: 'max_return', expected_returns: HISTORICAL });
+      const { expected_return } = await requireSolution({ objective: 'max_return', expected_returns: HISTORICAL });
       expect(largest).toBeCloseTo(expected_return! - 0.9, 10);
       const most = Number(expected_return!.toPrecision(6));
       expect(error!.message).toContain(`the risk-free rate of 0.9 after costs; the most that any are is ${most}.`);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CAPS, solved } from './objectives.js';
+import { CAPS, requireSolution } from './objectives.js';
 import { put, service } from './set-up.js';
 
 interface RiskModel {
@@ -16,8 +16,8 @@ export function describeRiskAndCandidates(): void {
         { objective: 'max_diversification' },
         { objective: 'max_sharpe', expected_returns: { type: 'historical', shrinkage: 0.5 } },
       ]) {
-        const few = await solved(request);
-        const many = await solved({ ...request, candidates: 'universe' });
+        const few = await requireSolution(request);
+        const many = await requireSolution({ ...request, candidates: 'universe' });
         expect([few.weights.length, many.weights.length]).toEqual([11, 12]);
         const held = new Set(few.weights.map(({ identifier }) => identifier));
         const entrant = many.weights.find(({ identifier }) => !held.has(identifier))!;
@@ -28,7 +28,7 @@ export function describeRiskAndCandidates(): void {
         // An equal risk model with these securities, one of which may not be held.
         const rows = [...CAPS, { type: 'Exclude', params: { identifiers: [entrant.identifier] } }];
         await put('without', rows);
-        const without = await solved({ ...request, constraint_set_id: 'without', candidates: 'universe' });
+        const without = await requireSolution({ ...request, constraint_set_id: 'without', candidates: 'universe' });
         const loss = many.objective_value - without.objective_value;
         expect(request.objective === 'min_variance' ? loss : -loss).toBeLessThanOrEqual(1e-12);
       }
@@ -39,7 +39,7 @@ export function describeRiskAndCandidates(): void {
       const wide = { constraint_set_id: 'free', objective: 'min_variance' };
       // Equal variances and no correlation: equal weights are optimal.
       const identity = { target: 'scaled_identity', intensity: 1 };
-      const equal = await solved({ ...wide, risk_model: identity });
+      const equal = await requireSolution({ ...wide, risk_model: identity });
       for (const { weight } of equal.weights) expect(weight).toBeCloseTo(1 / 11, 10);
       expect((await service.ask('POST', '/analytics/BROAD/backtest', {})).status).toBe(202);
       await service.finished('backtest:BROAD');
@@ -53,7 +53,7 @@ export function describeRiskAndCandidates(): void {
         { estimator: 'denoised' },
         { estimator: 'gerber', threshold: 0.7 },
       ]) {
-        const run = await solved({ ...wide, risk_model: settings });
+        const run = await requireSolution({ ...wide, risk_model: settings });
         const body = { index_id: 'BROAD', start: run.start, end: run.end, ...settings };
         expect((await service.ask('POST', '/risk-models/same/estimate', body)).status).toBe(202);
         expect(await service.finished('risk:same')).toMatchObject({ status: 'succeeded' });
@@ -71,8 +71,8 @@ export function describeRiskAndCandidates(): void {
         );
         expect(run.volatility ** 2 / variance).toBeCloseTo(1, 10);
       }
-      const short = await solved({ ...wide, risk_model: { sessions: 60 } });
-      expect(short.volatility).not.toBe((await solved(wide)).volatility);
+      const short = await requireSolution({ ...wide, risk_model: { sessions: 60 } });
+      expect(short.volatility).not.toBe((await requireSolution(wide)).volatility);
       for (const settings of [{ sessions: 505 }, { half_life: 0.5 }, { target: 'none' }]) {
         const body = { index_id: 'BROAD', constraint_set_id: 'free', risk_model: settings };
         expect((await service.ask('POST', '/optimise/runs', body)).status).toBe(422);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { service, put, optimised, solved } from './set-up.js';
+import { service, put, optimised, requireSolution } from './set-up.js';
 
 export function describeRuns(): void {
   describe('a run', () => {
     test('without rows is the index itself', async () => {
-      const result = await solved([]);
+      const result = await requireSolution([]);
       expect(result).toMatchObject({
         converged: true,
         heuristic: false,
@@ -17,7 +17,7 @@ export function describeRuns(): void {
     });
 
     test('satisfies its rows, adds up and can be read again', async () => {
-      const result = await solved([
+      const result = await requireSolution([
         { id: 'pos', type: 'PositionBounds', params: { upper: 0.14 } },
         { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.03, upper: 0.03 } },
         { id: 'out', type: 'Exclude', params: { identifiers: ['N11'] } },
@@ -65,16 +65,16 @@ export function describeRuns(): void {
       expect((await service.ask('GET', `/optimise/runs/${result.run_id}`)).body).toEqual(result);
     });
 
-    test('that keeps few names says that it searched, or that it proved its choice', async () => {
+    test('that keeps few securities says that it searched, or that it proved its choice', async () => {
       const row = { id: 'n', type: 'Cardinality', params: { maximum: 5 } };
-      const quick = await solved([row]);
+      const quick = await requireSolution([row]);
       expect(quick).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'quick' });
-      const thorough = await solved([row], { proof: 'thorough' });
+      const thorough = await requireSolution([row], { proof: 'thorough' });
       expect(thorough).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'thorough' });
     });
 
     test('with a short position counts weights above 0 as holdings, and also every position', async () => {
-      const result = await solved([
+      const result = await requireSolution([
         { id: 'short', type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: ['N10', 'N11'] } },
       ]);
       const long = result.weights.filter(({ weight }) => weight > 0).length;

@@ -11,7 +11,7 @@ const DAYS = Array.from({ length: 700 }, (_, i) => new Date(Date.UTC(2023, 0, 2 
 export const NAMES = Array.from({ length: 12 }, (_, i) => `N${String(i).padStart(2, '0')}`);
 const SECTORS = ['Energy', 'Health', 'Tech'];
 
-const frame = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
+const createFrame = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 
 /** Identifier, day, close, shares and volume, row by row. */
 export function marketRows(): unknown[][] {
@@ -52,8 +52,8 @@ export function useOptimisations(): void {
 async function startService(): Promise<void> {
   service = await runService();
   const tables = {
-    market: frame(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], marketRows()),
-    reference: frame(
+    market: createFrame(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], marketRows()),
+    reference: createFrame(
       ['identifier', 'SECTOR', 'SCORE'],
       NAMES.map((name, i) => [name, SECTORS[i % 3], i * i]),
     ),
@@ -85,7 +85,7 @@ export async function optimised(constraints: unknown[], rest: object = {}): Prom
   return service.finished(body.job_id);
 }
 
-export async function solved(constraints: unknown[], rest: object = {}): Promise<OptimisationRunResult> {
+export async function requireSolution(constraints: unknown[], rest: object = {}): Promise<OptimisationRunResult> {
   const job = await optimised(constraints, rest);
   expect(job.error, JSON.stringify(job.error)).toBeNull();
   return job.result as OptimisationRunResult;

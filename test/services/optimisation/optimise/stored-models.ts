@@ -3,7 +3,7 @@ import type { BacktestRunResult } from '#contract/analytics/run.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { SweepView } from '#contract/sweeps.js';
 import type { JobStatus } from '#jobs/status.js';
-import { CAPM, finished, solved } from './objectives.js';
+import { CAPM, runToEnd, requireSolution } from './objectives.js';
 import { plainOrder, plainWeights, pointsOf } from '../../../kernels/weighting/plain-hierarchy.js';
 import { NAMES, put, service } from './set-up.js';
 
@@ -59,7 +59,7 @@ const staleReasons = async (id: string) => {
   return body.stale?.reasons ?? null;
 };
 
-const replayed = async (id: string) => {
+const rerunOptimisation = async (id: string) => {
   const { body } = await service.ask<JobStatus>('POST', `/analytics/${id}/replay`);
   return (await service.finished(body.job_id)).result;
 };
@@ -69,7 +69,7 @@ export function describeStoredModels(): void {
     test('is the risk measure of a run', async () => {
       const model = await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
       await put('free', []);
-      const run = await solved({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'early' });
+      const run = await requireSolution({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'early' });
       const weights = Object.fromEntries(run.weights.map(({ identifier, weight }) => [identifier, weight]));
       expectLeastVariance(model, weights);
       expect(run.volatility ** 2).toBeCloseTo(run.objective_value, 12);
@@ -79,7 +79,7 @@ export function describeStoredModels(): void {
       await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
       const { body: stored } = await service.ask<StoredSpan>('GET', '/risk-models/early');
       const ask = { ...least, constraint_set_id: 'free', as_of: FIRST };
-      expect((await solved({ ...ask, risk_model: 'early' })).risk_model).toEqual({
+      expect((await requireSolution({ ...ask, risk_model: 'early' })).risk_model).toEqual({
         model_id: 'early',
         estimator: 'shrinkage',
         settings: { target: 'constant_correlation', intensity: 0.3, intensity_method: 'shape', half_life: null },
@@ -89,7 +89,7 @@ export function describeStoredModels(): void {
       });
       // The 23 weekdays of March 2023, and two of February, without a holiday.
       const estimator = { estimator: 'gerber', threshold: 0.4, sessions: 25 };
-      expect((await solved({ ...ask, as_of: '2023-03-31', risk_model: estimator })).risk_model).toEqual({
+      expect((await requireSolution({ ...ask, as_of: '2023-03-31', risk_model: estimator })).risk_model).toEqual({
         model_id: null,
         estimator: 'gerber',
         settings: { threshold: 0.4 },
@@ -107,7 +107,7 @@ export function describeStoredModels(): void {
         factors: 3,
       });
       await put('free', []);
-      const run = await solved({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'factors' });
+      const run = await requireSolution({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'factors' });
       const weights = Object.fromEntries(run.weights.map(({ identifier, weight }) => [identifier, weight]));
       expectLeastVariance(model, weights);
       const w = model.index.map((name) => weights[name] ?? 0);
@@ -121,11 +121,16 @@ export function describeStoredModels(): void {
     test('measures the names of the index and those of the universe alike: more candidates never worsen', async () => {
       await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
       const terms = { as_of: FIRST, risk_model: 'early', expected_returns: CAPM };
-      const { volatility } = await solved({ ...least, ...terms, candidates: 'parent', constraint_set_id: 'free' });
+      const { volatility } = await requireSolution({
+        ...least,
+        ...terms,
+        candidates: 'parent',
+        constraint_set_id: 'free',
+      });
       await put('calm', [{ type: 'Volatility', params: { limit: 1.1 * volatility } }]);
       const ask = { ...terms, objective: 'max_return', constraint_set_id: 'calm' };
-      const few = await solved(ask);
-      const many = await solved({ ...ask, candidates: 'universe' });
+      const few = await requireSolution(ask);
+      const many = await requireSolution({ ...ask, candidates: 'universe' });
       expect(many.weights.length).toBe(few.weights.length + 1);
       expect(many.objective_value).toBeGreaterThanOrEqual(few.objective_value - 1e-12);
       expect(many.findings.filter(({ code }) => code === 'JOINT_ESTIMATE')).toEqual([]);
@@ -147,22 +152,25 @@ export function describeStoredModels(): void {
 
     test('is the risk measure of a weighting by hierarchical risk parity', async () => {
       const { index, data } = await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
-      const weighting = (model: string) => ({ type: 'HierarchicalRiskParityWeight', params: { risk_model: model } });
-      const tree = (model: string) => ({
+      const createWeighting = (model: string) => ({
+        type: 'HierarchicalRiskParityWeight',
+        params: { risk_model: model },
+      });
+      const createTree = (model: string) => ({
         id: 'TREE',
         name: 'Tree',
         calendar: 'XNYS',
         base_date: FIRST,
         universe: { kind: 'list', identifiers: NAMES },
         rebalance: { frequency: 'monthly' },
-        pipeline: { weighting: weighting(model) },
+        pipeline: { weighting: createWeighting(model) },
       });
-      const absent = await service.ask<{ error: { detail: unknown } }>('PUT', '/indices/TREE', tree('none'));
+      const absent = await service.ask<{ error: { detail: unknown } }>('PUT', '/indices/TREE', createTree('none'));
       expect([absent.status, JSON.stringify(absent.body)]).toEqual([
         422,
         expect.stringMatching(/RISK_MODEL_NOT_FOUND.*pipeline\.weighting\.params\.risk_model/),
       ]);
-      expect((await service.ask('PUT', '/indices/TREE', tree('early'))).status).toBe(200);
+      expect((await service.ask('PUT', '/indices/TREE', createTree('early'))).status).toBe(200);
       const { result, error } = await backtested('TREE');
       expect(error).toBeNull();
       const { rebalances } = result as unknown as BacktestRunResult;
@@ -191,7 +199,11 @@ export function describeStoredModels(): void {
       expect(await staleReasons('MODELLED')).toBeNull();
       await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.9 });
       expect(await staleReasons('MODELLED')).toEqual(['The risk model early changed since this run.']);
-      expect(await replayed('MODELLED')).toMatchObject({ equal: true, inputs_equal: true, definition_changed: true });
+      expect(await rerunOptimisation('MODELLED')).toMatchObject({
+        equal: true,
+        inputs_equal: true,
+        definition_changed: true,
+      });
       // An equal model again: nothing differs from the run any more.
       await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
       expect(await staleReasons('MODELLED')).toBeNull();
@@ -199,12 +211,12 @@ export function describeStoredModels(): void {
       expect(await staleReasons('MODELLED')).toEqual([
         'It cannot be run any more: The index MODELLED is measured by the risk model early, which is not stored.',
       ]);
-      expect(await replayed('MODELLED')).toMatchObject({ equal: true });
+      expect(await rerunOptimisation('MODELLED')).toMatchObject({ equal: true });
     });
 
     test('of returns after the decision is refused for it', async () => {
       await estimate('late', { identifiers: NAMES, end: '2023-06-15' });
-      const run = await finished({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'late' });
+      const run = await runToEnd({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'late' });
       expect(run.error).toMatchObject({
         code: 'LOOK_AHEAD',
         detail: { model_id: 'late', observed_end: '2023-06-15', decision_date: FIRST },
@@ -213,20 +225,20 @@ export function describeStoredModels(): void {
       const message: unknown = expect.stringContaining(
         `up to 2023-06-15, after the first decision of LATE on ${FIRST}`,
       );
-      const told = (path: string): unknown =>
+      const expectLookAhead = (path: string): unknown =>
         expect.arrayContaining([{ severity: 'warning', code: 'LOOK_AHEAD', value: 'late', message, path }]);
-      expect([status, body['findings']]).toEqual([200, told('risk_model')]);
+      expect([status, body['findings']]).toEqual([200, expectLookAhead('risk_model')]);
       expect((await backtested('LATE')).error).toMatchObject({ code: 'LOOK_AHEAD' });
       const early = await service.refusal('POST', '/indices/LATE/preview', { as_of: FIRST });
       expect([early.status, early.code]).toEqual([422, 'LOOK_AHEAD']);
       const after = await service.ask<PreviewResponse>('POST', '/indices/LATE/preview', { as_of: '2023-12-29' });
-      expect([after.status, after.body.findings]).toEqual([200, told('derivation.risk_model')]);
+      expect([after.status, after.body.findings]).toEqual([200, expectLookAhead('derivation.risk_model')]);
     });
 
     test('without an estimate of a candidate is refused with its name', async () => {
       await estimate('few', { identifiers: NAMES.slice(0, 10), end: BEFORE });
       const lacking = { model_id: 'few', identifiers: NAMES.slice(10) };
-      const run = await finished({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'few' });
+      const run = await runToEnd({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'few' });
       expect(run.error).toMatchObject({ code: 'MODEL_LACKS_NAMES', detail: lacking });
       expect((await derive('FEW', { risk_model: 'few' })).status).toBe(200);
       const preview = await service.refusal('POST', '/indices/FEW/preview', { as_of: FIRST });

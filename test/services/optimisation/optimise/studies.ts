@@ -5,13 +5,13 @@ import type { JobStatus } from '#jobs/status.js';
 import { optimised, put, service } from './set-up.js';
 
 const ASKED = { index_id: 'BROAD', constraint_set_id: 'probe' };
-const bounds = (upper: number) => [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper } }];
+const createBounds = (upper: number) => [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper } }];
 
 export function describeStudies(): void {
   describe('a study', () => {
     test('has the result of each run as if it was run by itself, and rows in blocks', async () => {
-      const single = await optimised(bounds(0.2), { objective: 'min_variance' });
-      await put('impossible', bounds(0.01));
+      const single = await optimised(createBounds(0.2), { objective: 'min_variance' });
+      await put('impossible', createBounds(0.01));
       const runs = [
         ASKED,
         { ...ASKED, objective: 'min_variance' },
@@ -40,15 +40,15 @@ export function describeStudies(): void {
     });
 
     test('is refused as its runs are, with the path of the run', async () => {
-      const refused = async (runs: readonly object[]) => {
+      const requestRefusal = async (runs: readonly object[]) => {
         const { status, body } = await service.ask('POST', '/optimise/studies', { runs });
         return { status, text: JSON.stringify(body) };
       };
-      const wrong = await refused([ASKED, { ...ASKED, objective: 'least_of_all' }]);
+      const wrong = await requestRefusal([ASKED, { ...ASKED, objective: 'least_of_all' }]);
       expect(wrong).toEqual({ status: 422, text: expect.stringContaining('"runs[1].objective"') });
-      expect(await refused([{ ...ASKED, index_id: 'NOBODY' }])).toMatchObject({ status: 404 });
-      expect(await refused([{ ...ASKED, constraint_set_id: 'nothing' }])).toMatchObject({ status: 404 });
-      expect(await refused([])).toMatchObject({ status: 422 });
+      expect(await requestRefusal([{ ...ASKED, index_id: 'NOBODY' }])).toMatchObject({ status: 404 });
+      expect(await requestRefusal([{ ...ASKED, constraint_set_id: 'nothing' }])).toMatchObject({ status: 404 });
+      expect(await requestRefusal([])).toMatchObject({ status: 422 });
     });
   });
 }

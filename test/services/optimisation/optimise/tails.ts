@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CAPM, CAPS, finished, solved } from './objectives.js';
+import { CAPM, CAPS, runToEnd, requireSolution } from './objectives.js';
 import { put } from './set-up.js';
 
 /** Uses the constraint set of `describeObjectives`, which runs before. */
@@ -7,9 +7,9 @@ export function describeTails(): void {
   describe('a run for the worst of scenarios', () => {
     test('whose tail is every scenario has the largest mean return of them', async () => {
       const all = { type: 'min_cvar', confidence: 0 };
-      const { objective_value: loss, tail, weights } = await solved({ objective: all });
+      const { objective_value: loss, tail, weights } = await requireSolution({ objective: all });
       const historical = { type: 'historical', shrinkage: 0 };
-      const most = await solved({ objective: 'max_return', expected_returns: historical });
+      const most = await requireSolution({ objective: 'max_return', expected_returns: historical });
       expect(loss).toBeCloseTo(-most.objective_value / 252, 12);
       expect(tail!.average).toBeCloseTo(loss, 14);
       expect(tail!.largest).toBeGreaterThan(tail!.average);
@@ -21,7 +21,7 @@ export function describeTails(): void {
 
     test('of the worst drawdowns takes as many sessions as it is asked to, costs on top', async () => {
       const request = { objective: { type: 'min_cdar', confidence: 0.9, scenarios: 120 } };
-      const { tail, objective_value, costs } = await solved({ ...request, costs: { linear_bps: 10 } });
+      const { tail, objective_value, costs } = await requireSolution({ ...request, costs: { linear_bps: 10 } });
       expect(tail!.scenarios).toBe(120);
       expect(objective_value).toBeCloseTo(tail!.average + costs!, 14);
       expect([tail!.level, tail!.average, tail!.largest].toSorted((a, b) => a - b)).toEqual([
@@ -29,27 +29,29 @@ export function describeTails(): void {
         tail!.average,
         tail!.largest,
       ]);
-      expect((await solved(request)).tail!.average).toBeLessThan(tail!.average);
+      expect((await requireSolution(request)).tail!.average).toBeLessThan(tail!.average);
     });
 
     test('of simulated losses has equal draws for equal seeds, and is limited by a row of the same scenarios', async () => {
       const drawn = { source: 'student', draws: 200, seed: 3, confidence: 0.9 };
-      const least = await solved({ objective: { type: 'min_cvar', ...drawn } });
+      const least = await requireSolution({ objective: { type: 'min_cvar', ...drawn } });
       expect([least.converged, least.tail!.scenarios]).toEqual([true, 200]);
-      expect((await solved({ objective: { type: 'min_cvar', ...drawn } })).weights).toEqual(least.weights);
-      expect((await solved({ objective: { type: 'min_cvar', ...drawn, seed: 4 } })).weights).not.toEqual(least.weights);
+      expect((await requireSolution({ objective: { type: 'min_cvar', ...drawn } })).weights).toEqual(least.weights);
+      expect((await requireSolution({ objective: { type: 'min_cvar', ...drawn, seed: 4 } })).weights).not.toEqual(
+        least.weights,
+      );
       // Draws vary around the expected returns; for a row, around those of the request.
-      const ofCapm = await solved({ objective: { type: 'min_cvar', ...drawn }, expected_returns: CAPM });
+      const ofCapm = await requireSolution({ objective: { type: 'min_cvar', ...drawn }, expected_returns: CAPM });
       const { average } = ofCapm.tail!;
       await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: { limit: 1.05 * average, ...drawn } }]);
       const utility = { objective: 'max_return', expected_returns: CAPM };
-      const limited = await solved({ ...utility, constraint_set_id: 'tail' });
+      const limited = await requireSolution({ ...utility, constraint_set_id: 'tail' });
       expect(limited.binding.map((row) => row?.['type'])).toContain('CVaR');
-      expect(limited.objective_value).toBeLessThan((await solved(utility)).objective_value);
+      expect(limited.objective_value).toBeLessThan((await requireSolution(utility)).objective_value);
       const blocks = { limit: 1.05 * average, ...drawn, block: 5, scenarios: 60 };
       await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: blocks }]);
       const objective = { type: 'min_cvar', confidence: 0.9, scenarios: 60, seed: 3 };
-      const { findings } = await solved({ constraint_set_id: 'tail', objective });
+      const { findings } = await requireSolution({ constraint_set_id: 'tail', objective });
       expect(findings.map(({ code, path }) => `${code} ${path}`)).toEqual([
         'NO_EFFECT objective.seed',
         'NO_EFFECT constraints[1].params.block',
@@ -57,7 +59,7 @@ export function describeTails(): void {
       ]);
       expect(findings[0]!.message).toBe('objective.seed has no effect if source is historical.');
       await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: { limit: 0.95 * average, ...drawn } }]);
-      const { error } = await finished({ ...utility, constraint_set_id: 'tail' });
+      const { error } = await runToEnd({ ...utility, constraint_set_id: 'tail' });
       expect(error!.code).toBe('INFEASIBLE');
       const { relaxations } = error!.detail as { relaxations: { id: string; to: number }[] };
       // A relaxation is solved before it is reported: if its minimum leaves only one portfolio, it is increased by up

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { BacktestRunResult } from '#contract/analytics/run.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { JobStatus } from '#jobs/status.js';
-import { solved } from './objectives.js';
+import { requireSolution } from './objectives.js';
 import { service } from './set-up.js';
 
 const UTILITY = {
@@ -15,7 +15,7 @@ export function describeUncertainty(): void {
   describe('estimates that may be wrong', () => {
     test('take a standard error off the return, and widen the variance', async () => {
       const returns = { set: 'ellipsoid', radius: 1, sessions: 252 };
-      const run = await solved({ ...UTILITY, uncertainty: { returns, covariance: { radius: 0.2 } } });
+      const run = await requireSolution({ ...UTILITY, uncertainty: { returns, covariance: { radius: 0.2 } } });
       const worst = run.worst_case!;
       // The mean of 252 returns is as uncertain as the return of a year.
       expect(worst.expected_return).toBeCloseTo(run.expected_return! - run.volatility, 12);
@@ -24,12 +24,12 @@ export function describeUncertainty(): void {
       // At most what fully correlated securities would add: a fifth of the square of their average volatility.
       expect(worst.volatility ** 2).toBeGreaterThan(1.2 * run.volatility ** 2);
       expect(run.converged).toBe(true);
-      expect((await solved(UTILITY)).worst_case).toBeNull();
+      expect((await requireSolution(UTILITY)).worst_case).toBeNull();
     });
 
     test('are as certain as the mean of the returns of the window', async () => {
       const errorOf = async (request: object) => {
-        const run = await solved({ ...UTILITY, ...request, uncertainty: { returns: { radius: 1 } } });
+        const run = await requireSolution({ ...UTILITY, ...request, uncertainty: { returns: { radius: 1 } } });
         return (run.expected_return! - run.worst_case!.expected_return!) / run.volatility;
       };
       for (const sessions of [60, 240])
@@ -49,7 +49,7 @@ export function describeUncertainty(): void {
 
     test('are drawn again for a resampled frontier, by the seed', async () => {
       const ask = { ...UTILITY, resampling: { draws: 3, seed: 5, sessions: 100 } };
-      const [first, second] = [await solved(ask), await solved(ask)];
+      const [first, second] = [await requireSolution(ask), await requireSolution(ask)];
       const { draws, points } = first.frontier!.resampled!;
       expect([draws, points.length]).toEqual([3, first.frontier!.points.length]);
       for (const { weights, spread } of points) {
@@ -58,7 +58,7 @@ export function describeUncertainty(): void {
         expect(Object.keys(spread)).toEqual(Object.keys(weights));
       }
       expect(second.frontier!.resampled).toEqual(first.frontier!.resampled);
-      expect((await solved(UTILITY)).frontier!.resampled).toBeNull();
+      expect((await requireSolution(UTILITY)).frontier!.resampled).toBeNull();
     });
 
     test('of a derived index are those of its preview', async () => {

@@ -1,7 +1,7 @@
 import { Field, Float64, Table, tableToIPC, Utf8, vectorFromArray } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
 import { NAMES, service } from '../../optimisation/optimise/set-up.js';
-import { ARROW, type Frame, accepted, sent, served, frameOf, EARLY, F, factorModel } from './set-up.js';
+import { ARROW, type Frame, requireImport, sendFile, readModel, frameOf, EARLY, F, factorModel } from './set-up.js';
 
 export function describeRepairs(): void {
   describe('a repair', () => {
@@ -42,10 +42,10 @@ export function describeRepairs(): void {
       });
       for (const covariance of [skew, indefinite]) {
         const body = { units: 'annual', repair: true, models: [{ date: EARLY, covariance }] };
-        const result = await accepted('repaired', body);
+        const result = await requireImport('repaired', body);
         expect(result.imported.dates[0]).toMatchObject({ repaired: true });
         expect(result.findings).toMatchObject([{ severity: 'warning', path: 'repair' }]);
-        const { data } = (await served('repaired')).covariance;
+        const { data } = (await readModel('repaired')).covariance;
         data.forEach((row, i) => {
           expect(row[i]).toBe(covariance.data[i]![i]);
           row.forEach((value, j) => expect(value).toBe(data[j]![i]));
@@ -193,7 +193,7 @@ const DAMAGED_FILES: readonly (readonly [string, string, string, readonly string
 export function describeDamagedFiles(): void {
   describe('a damaged file', () => {
     test.each(DAMAGED_FILES)('a file with %s is refused at its row and column', async (_what, query, csv, expected) => {
-      const { status, body } = await sent('damaged', query, 'text/csv', csv);
+      const { status, body } = await sendFile('damaged', query, 'text/csv', csv);
       expect(status).toBe(422);
       const { detail } = (body as unknown as { error: { detail: { findings: { code: string; path: string }[] } } })
         .error;
@@ -207,11 +207,11 @@ export function describeDamagedFiles(): void {
       });
       expect(table.schema.fields.every((field) => field instanceof Field)).toBe(true);
       const bytes = tableToIPC(table, 'stream');
-      expect((await sent('small', 'units=annual&date=2023-02-28', ARROW, bytes)).status).toBe(201);
-      const cut = await sent('cut', 'units=annual&date=2023-02-28', ARROW, bytes.slice(0, 40));
+      expect((await sendFile('small', 'units=annual&date=2023-02-28', ARROW, bytes)).status).toBe(201);
+      const cut = await sendFile('cut', 'units=annual&date=2023-02-28', ARROW, bytes.slice(0, 40));
       expect(cut.status).toBe(422);
-      expect((await sent('cut', 'units=annual', 'text/plain', 'x')).status).toBe(400);
-      const large = await sent('cut', 'units=annual', 'text/csv', new Uint8Array(67_108_865));
+      expect((await sendFile('cut', 'units=annual', 'text/plain', 'x')).status).toBe(400);
+      const large = await sendFile('cut', 'units=annual', 'text/csv', new Uint8Array(67_108_865));
       expect([large.status, (large.body as unknown as { error: { code: string } }).error.code]).toEqual([
         400,
         'BODY_TOO_LARGE',
@@ -224,9 +224,12 @@ export function describeCoverage(): void {
   describe('an imported model', () => {
     test('securities that the store lacks are a warning; an imported model is not estimated or validated again', async () => {
       const ids = ['N00', 'ZZZ'];
-      const result = await accepted('warned', of({ date: EARLY, covariance: { ...two, index: ids, columns: ids } }));
+      const result = await requireImport(
+        'warned',
+        of({ date: EARLY, covariance: { ...two, index: ids, columns: ids } }),
+      );
       expect(result.findings).toMatchObject([{ severity: 'warning', code: 'UNKNOWN_IDENTIFIER', places: ['ZZZ'] }]);
-      expect((await served('warned')).findings).toMatchObject([{ code: 'UNKNOWN_IDENTIFIER' }]);
+      expect((await readModel('warned')).findings).toMatchObject([{ code: 'UNKNOWN_IDENTIFIER' }]);
       expect(await service.refusal('POST', '/risk-models/warned/estimate')).toMatchObject({
         code: 'UNIVERSE_REQUIRED',
       });

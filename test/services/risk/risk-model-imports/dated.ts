@@ -3,11 +3,11 @@ import type { JobStatus } from '#jobs/status.js';
 import { NAMES, service } from '../../optimisation/optimise/set-up.js';
 import {
   type Frame,
-  accepted,
-  sent,
-  served,
-  job,
-  solved,
+  requireImport,
+  sendFile,
+  readModel,
+  runJob,
+  requireSolution,
   expectSameOptimum,
   frameOf,
   EARLY,
@@ -29,12 +29,12 @@ export function describeDated(): void {
         `2023-02-28,covariance,${c},${b},0.02`,
         `2023-02-28,covariance,${c},${c},0.25`,
       ].join('\n');
-      const { body } = await sent('partial', 'units=annual', 'text/csv', csv);
+      const { body } = await sendFile('partial', 'units=annual', 'text/csv', csv);
       expect(body.imported.dates.map(({ date, assets, lacks }) => [date, assets, lacks])).toEqual([
         ['2023-01-31', 2, [c]],
         ['2023-02-28', 2, [a]],
       ]);
-      const [newest, earlier] = [await served('partial'), await served('partial', '?date=2023-02-27')];
+      const [newest, earlier] = [await readModel('partial'), await readModel('partial', '?date=2023-02-27')];
       expect([newest.date, newest.asset_ids, newest.covariance.data]).toEqual([
         '2023-02-28',
         [b, c],
@@ -60,10 +60,10 @@ export function describeDated(): void {
       const [low, high] = [frameOf(NAMES, 0.01), frameOf(NAMES, 0.2)];
       const late = '2023-06-30';
       const alone = async (id: string, covariance: Frame) =>
-        accepted(id, { units: 'annual', models: [{ date: EARLY, covariance }] });
+        requireImport(id, { units: 'annual', models: [{ date: EARLY, covariance }] });
       await alone('low', low);
       await alone('high', high);
-      await accepted('dated', {
+      await requireImport('dated', {
         units: 'annual',
         models: [
           { date: EARLY, covariance: low },
@@ -71,15 +71,15 @@ export function describeDated(): void {
         ],
       });
       expectSameOptimum(
-        await solved({ as_of: '2023-06-29', risk_model: 'dated' }),
-        await solved({ as_of: '2023-06-29', risk_model: 'low' }),
+        await requireSolution({ as_of: '2023-06-29', risk_model: 'dated' }),
+        await requireSolution({ as_of: '2023-06-29', risk_model: 'low' }),
       );
       expectSameOptimum(
-        await solved({ as_of: '2023-07-03', risk_model: 'dated' }),
-        await solved({ as_of: '2023-07-03', risk_model: 'high' }),
+        await requireSolution({ as_of: '2023-07-03', risk_model: 'dated' }),
+        await requireSolution({ as_of: '2023-07-03', risk_model: 'high' }),
       );
-      await accepted('late', { units: 'annual', models: [{ date: '2023-03-02', covariance: low }] });
-      expect((await job({ as_of: FIRST, risk_model: 'late' })).error).toMatchObject({
+      await requireImport('late', { units: 'annual', models: [{ date: '2023-03-02', covariance: low }] });
+      expect((await runJob({ as_of: FIRST, risk_model: 'late' })).error).toMatchObject({
         code: 'LOOK_AHEAD',
         message: `The risk model late is dated 2023-03-02, after the decision of ${FIRST}.`,
       });
@@ -116,7 +116,7 @@ export function describeDated(): void {
         columns: NAMES,
         data: NAMES.map((_, i) => NAMES.map((__, j) => (i === j ? variance : 0))),
       });
-      await accepted('measure', {
+      await requireImport('measure', {
         units: 'annual',
         models: [
           { date: '2023-01-31', covariance: uncorrelated(0.04) },
@@ -139,7 +139,10 @@ export function describeDated(): void {
         expect(body.risk.volatility).toBeCloseTo(Math.sqrt(variance * squares), 12);
         expect(body.risk.window_end).toBe(date);
       }
-      await accepted('factors', { units: 'annual', models: [factorModel('2023-01-31'), factorModel('2024-01-31')] });
+      await requireImport('factors', {
+        units: 'annual',
+        models: [factorModel('2023-01-31'), factorModel('2024-01-31')],
+      });
       const { body: risk } = await service.ask<{
         readonly model: string;
         readonly window_end: string;

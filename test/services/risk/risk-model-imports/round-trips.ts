@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { NAMES, service } from '../../optimisation/optimise/set-up.js';
 import {
   ARROW,
-  accepted,
-  sent,
-  served,
-  exported,
-  estimated,
-  solved,
+  requireImport,
+  sendFile,
+  readModel,
+  exportModel,
+  estimateToEnd,
+  requireSolution,
   weightsOf,
   expectSameOptimum,
   EARLY,
@@ -30,17 +30,17 @@ export function describeRoundTrips(): void {
     ])(
       'a model by %s is the same after an export and an import, and gives the same optimum',
       async (estimator, rest) => {
-        await estimated('inside', { identifiers: NAMES, end: EARLY, estimator, ...rest });
-        const body = await exported('inside');
+        await estimateToEnd('inside', { identifiers: NAMES, end: EARLY, estimator, ...rest });
+        const body = await exportModel('inside');
         expect(body.models.map(({ date }) => date)).toEqual([EARLY]);
-        const result = await accepted('outside', body);
+        const result = await requireImport('outside', body);
         expect(result).toMatchObject({ model_id: 'outside', assets: NAMES.length, findings: [] });
-        const [inside, outside] = [await served('inside'), await served('outside')];
+        const [inside, outside] = [await readModel('inside'), await readModel('outside')];
         expect(outside.covariance).toEqual(inside.covariance);
-        expect(await exported('outside')).toEqual(body);
+        expect(await exportModel('outside')).toEqual(body);
         const [own, other] = [
-          await solved({ as_of: FIRST, risk_model: 'inside' }),
-          await solved({ as_of: FIRST, risk_model: 'outside' }),
+          await requireSolution({ as_of: FIRST, risk_model: 'inside' }),
+          await requireSolution({ as_of: FIRST, risk_model: 'outside' }),
         ];
         expectSameOptimum(own, other);
         expect(other.risk_model).toMatchObject({
@@ -55,13 +55,13 @@ export function describeRoundTrips(): void {
     test('an optimum by an imported covariance is that by the estimate inside the optimisation', async () => {
       const settings = { target: 'constant_correlation', intensity: 0.4 };
       const window = { start: '2023-06-01', end: '2024-03-01' };
-      const inside = await solved({ ...window, candidates: 'parent', risk_model: settings });
+      const inside = await requireSolution({ ...window, candidates: 'parent', risk_model: settings });
       await service.ask('POST', '/analytics/BROAD/backtest', {});
       await service.finished('backtest:BROAD');
-      await estimated('window', { index_id: 'BROAD', start: inside.start, end: inside.end, ...settings });
-      const [model] = (await exported('window')).models;
-      await accepted('outside', { units: 'annual', models: [{ ...model, date: '2024-02-29' }] });
-      const outside = await solved({ ...window, candidates: 'parent', risk_model: 'outside' });
+      await estimateToEnd('window', { index_id: 'BROAD', start: inside.start, end: inside.end, ...settings });
+      const [model] = (await exportModel('window')).models;
+      await requireImport('outside', { units: 'annual', models: [{ ...model, date: '2024-02-29' }] });
+      const outside = await requireSolution({ ...window, candidates: 'parent', risk_model: 'outside' });
       const [a, b] = [weightsOf(inside), weightsOf(outside)];
       for (const [name, weight] of a) expect(weight).toBeCloseTo(b.get(name)!, 10);
       expect(inside.volatility).toBeCloseTo(outside.volatility, 12);
@@ -82,13 +82,13 @@ export function describeRoundTrips(): void {
         [{ units: 'daily' }, 252],
         [{ units: 'daily', annualisation: 365 }, 365],
       ] as const) {
-        const result = await accepted('factors', { ...terms, models: [factorModel(EARLY)] });
+        const result = await requireImport('factors', { ...terms, models: [factorModel(EARLY)] });
         expect(result.factors).toEqual(FACTORS);
         // Such small daily numbers are implausible for a market: the units are questioned.
         expect(result.findings.map(({ code, path }) => [code, path])).toEqual(
           scale === 1 ? [] : [['OUT_OF_RANGE', 'models[0]']],
         );
-        const { covariance } = await served('factors');
+        const { covariance } = await readModel('factors');
         computeByHand(scale).forEach((row, i) =>
           row.forEach((value, j) => expect(covariance.data[i]![j]! / value).toBeCloseTo(1, 12)),
         );
@@ -96,8 +96,8 @@ export function describeRoundTrips(): void {
     });
 
     test('a model as CSV and as Arrow, with one number a row or a column for each security, is that of JSON', async () => {
-      await accepted('json', { units: 'annual', models: [factorModel(EARLY), { ...factorModel('2023-06-30') }] });
-      const whole = await exported('json');
+      await requireImport('json', { units: 'annual', models: [factorModel(EARLY), { ...factorModel('2023-06-30') }] });
+      const whole = await exportModel('json');
       const rows = whole.models.flatMap(({ date, exposures, factor_covariance: own, specific_variances: specific }) => [
         ...exposures!.index.flatMap((row, i) =>
           exposures!.columns.map((column, k) => [date, 'exposures', row, column, exposures!.data[i]![k]!] as const),
@@ -108,33 +108,33 @@ export function describeRoundTrips(): void {
         ...Object.entries(specific!).map(([row, value]) => [date, 'specific_variances', row, '', value] as const),
       ]);
       const csv = `date,table,row,column,value\n${rows.map((row) => row.join(',')).join('\n')}\n`;
-      expect((await sent('csv', 'units=annual', 'text/csv', csv)).status).toBe(201);
-      expect(await exported('csv')).toEqual(whole);
-      const column = (at: number) => rows.map((row) => row[at] as string);
+      expect((await sendFile('csv', 'units=annual', 'text/csv', csv)).status).toBe(201);
+      expect(await exportModel('csv')).toEqual(whole);
+      const listColumn = (at: number) => rows.map((row) => row[at] as string);
       const table = new Table({
-        date: vectorFromArray(column(0), new Utf8()),
-        table: vectorFromArray(column(1), new Utf8()),
-        row: vectorFromArray(column(2), new Utf8()),
-        column: vectorFromArray(column(3), new Utf8()),
+        date: vectorFromArray(listColumn(0), new Utf8()),
+        table: vectorFromArray(listColumn(1), new Utf8()),
+        row: vectorFromArray(listColumn(2), new Utf8()),
+        column: vectorFromArray(listColumn(3), new Utf8()),
         value: vectorFromArray(
           rows.map((row) => row[4]),
           new Float64(),
         ),
       });
-      expect((await sent('arrow', 'units=annual', ARROW, tableToIPC(table, 'stream'))).status).toBe(201);
-      expect(await exported('arrow')).toEqual(whole);
+      expect((await sendFile('arrow', 'units=annual', ARROW, tableToIPC(table, 'stream'))).status).toBe(201);
+      expect(await exportModel('arrow')).toEqual(whole);
 
-      await estimated('inside', { identifiers: NAMES, end: EARLY });
-      const { covariance, asset_ids: ids } = await served('inside');
+      await estimateToEnd('inside', { identifiers: NAMES, end: EARLY });
+      const { covariance, asset_ids: ids } = await readModel('inside');
       const wide = ids.map((name, i) => [EARLY, name, ...covariance.data[i]!].join(','));
       const wideCsv = `date,identifier,${ids.join(',')}\n${wide.join('\n')}\n`;
-      expect((await sent('wide', 'units=annual', 'text/csv', wideCsv)).status).toBe(201);
-      expect((await served('wide')).covariance).toEqual(covariance);
+      expect((await sendFile('wide', 'units=annual', 'text/csv', wideCsv)).status).toBe(201);
+      expect((await readModel('wide')).covariance).toEqual(covariance);
       // The metadata of the response contains the last day of its returns.
       const answer = await fetch(`${service.url()}/risk-models/inside`, { headers: { accept: ARROW } });
-      const asServed = await sent('served', 'units=annual', ARROW, new Uint8Array(await answer.arrayBuffer()));
+      const asServed = await sendFile('served', 'units=annual', ARROW, new Uint8Array(await answer.arrayBuffer()));
       expect(asServed.body.imported?.dates.map(({ date }) => date)).toEqual([EARLY]);
-      expect((await served('served')).covariance).toEqual(covariance);
+      expect((await readModel('served')).covariance).toEqual(covariance);
     });
   });
 }

@@ -30,17 +30,17 @@ export interface Served {
   readonly findings: readonly { readonly code: string }[];
 }
 
-export const imported = (id: string, body: unknown) =>
+export const importStore = (id: string, body: unknown) =>
   service.ask<RiskModelImportResult>('POST', `/risk-models/${id}/import`, body);
 
-export async function accepted(id: string, body: unknown): Promise<RiskModelImportResult> {
-  const { status, body: result } = await imported(id, body);
+export async function requireImport(id: string, body: unknown): Promise<RiskModelImportResult> {
+  const { status, body: result } = await importStore(id, body);
   expect(status, JSON.stringify(result).slice(0, 800)).toBe(201);
   return result;
 }
 
 /** Sends a file as the body of an import. */
-export async function sent(id: string, query: string, type: string, bytes: string | Uint8Array) {
+export async function sendFile(id: string, query: string, type: string, bytes: string | Uint8Array) {
   const response = await fetch(`${service.url()}/risk-models/${id}/import?${query}`, {
     method: 'POST',
     headers: { 'content-type': type },
@@ -49,11 +49,11 @@ export async function sent(id: string, query: string, type: string, bytes: strin
   return { status: response.status, body: (await response.json()) as RiskModelImportResult };
 }
 
-export const served = async (id: string, query = '') =>
+export const readModel = async (id: string, query = '') =>
   (await service.ask<Served>('GET', `/risk-models/${id}${query}`)).body;
-export const exported = async (id: string) => (await service.ask<Exported>('GET', `/risk-models/${id}/export`)).body;
+export const exportModel = async (id: string) => (await service.ask<Exported>('GET', `/risk-models/${id}/export`)).body;
 
-export async function estimated(id: string, request: object): Promise<void> {
+export async function estimateToEnd(id: string, request: object): Promise<void> {
   const { body } = await service.ask<JobStatus>('POST', `/risk-models/${id}/estimate`, request);
   expect((await service.finished(body.job_id)).error).toBeNull();
 }
@@ -65,15 +65,15 @@ export const LEAST = {
   constraint_set_id: 'capped',
 };
 
-export async function job(request: object): Promise<JobStatus> {
+export async function runJob(request: object): Promise<JobStatus> {
   await put('capped', [{ type: 'PositionBounds', params: { upper: 0.3 } }]);
   const { status, body } = await service.ask<JobStatus>('POST', '/optimise/runs', { ...LEAST, ...request });
   expect(status, JSON.stringify(body)).toBe(202);
   return service.finished(body.job_id);
 }
 
-export async function solved(request: object): Promise<OptimisationRunResult> {
-  const { result, error } = await job(request);
+export async function requireSolution(request: object): Promise<OptimisationRunResult> {
+  const { result, error } = await runJob(request);
   expect(error, JSON.stringify(error)).toBeNull();
   return result as OptimisationRunResult;
 }

@@ -8,9 +8,9 @@ import {
   computeByDefinition,
   computeWeightedVariance,
   service,
-  estimated,
-  view,
-  codes,
+  estimateToEnd,
+  createView,
+  listCodes,
   rawText,
 } from './set-up.js';
 
@@ -19,9 +19,9 @@ export function describeEstimate(): void {
     const names = ['1398', '700', 'AAA', 'BBB'];
 
     test('is the matrix of the definitions, names ascending by code point', async () => {
-      const job = await estimated('core', { identifiers: ['BBB', '700', 'AAA', '1398', 'BBB'] });
+      const job = await estimateToEnd('core', { identifiers: ['BBB', '700', 'AAA', '1398', 'BBB'] });
       expect(job).toMatchObject({ job_id: 'risk:core', status: 'succeeded', progress: 1, error: null });
-      const model = await view('core');
+      const model = await createView('core');
       expect(model.asset_ids).toEqual(names);
       const expected = computeByDefinition(names);
       model.covariance.data.forEach((row, i) =>
@@ -52,11 +52,11 @@ export function describeEstimate(): void {
 
     test('comes with its job as it comes from its route', async () => {
       const job = await service.ask<JobStatus>('GET', '/jobs/risk:core');
-      expect(job.body.result).toEqual(await view('core'));
+      expect(job.body.result).toEqual(await createView('core'));
     });
 
     test('has volatilities that are roots of the diagonal and an exactly symmetric correlation with unit diagonal', async () => {
-      const { covariance, correlation, volatilities } = await view('core');
+      const { covariance, correlation, volatilities } = await createView('core');
       const cell = (frame: View['covariance'], i: number, j: number) => frame.data[i]![j] as number;
       names.forEach((name, i) => {
         expect(volatilities[name]).toBe(Math.sqrt(cell(covariance, i, i)));
@@ -81,9 +81,9 @@ export function describeEstimate(): void {
       );
     });
 
-    test('of factors knows sectors and the history before its window for names that are listed, too', async () => {
-      await estimated('sectors', { identifiers: names, estimator: 'industries' });
-      const { factor_model: sectors } = await view('sectors');
+    test('of factors knows sectors and the history before its window for securities that are listed, too', async () => {
+      await estimateToEnd('sectors', { identifiers: names, estimator: 'industries' });
+      const { factor_model: sectors } = await createView('sectors');
       expect(sectors!.factors.map(({ factor }) => factor)).toEqual(['MARKET', 'Banks', 'Media']);
       // The market is the mean of the sectors, here of all names: two are in each.
       const market = DAYS.slice(1).map(
@@ -92,22 +92,22 @@ export function describeEstimate(): void {
       const mean = market.reduce((sum, value) => sum + value, 0) / market.length;
       const squares = market.reduce((sum, value) => sum + (value - mean) ** 2, 0);
       expect(sectors!.factors[0]!.volatility).toBeCloseTo(Math.sqrt((252 * squares) / (market.length - 1)), 12);
-      await estimated('styles', { identifiers: [...names, 'FLAT'], estimator: 'styles', start: DAYS[255] });
-      const { factor_model: styles } = await view('styles');
+      await estimateToEnd('styles', { identifiers: [...names, 'FLAT'], estimator: 'styles', start: DAYS[255] });
+      const { factor_model: styles } = await createView('styles');
       expect(styles!.factors.map(({ factor }) => factor)).toContain('MOMENTUM');
     });
 
     test('omits a late listing and reports it', async () => {
-      const job = await estimated('late', { identifiers: ['AAA', 'LATE', 'BBB'] });
+      const job = await estimateToEnd('late', { identifiers: ['AAA', 'LATE', 'BBB'] });
       expect(job.message).toContain('LATE (prices on');
-      const model = await view('late');
+      const model = await createView('late');
       expect(model.asset_ids).toEqual(['AAA', 'BBB']);
       expect(model.excluded['LATE']).toMatch(/^prices on \d+ of 300 sessions; at least 240 are required$/);
     });
 
-    test('keeps a name that never moves, with correlation 0', async () => {
-      await estimated('flat', { identifiers: ['AAA', 'FLAT'], intensity: 0 });
-      const model = await view('flat');
+    test('keeps a security that never moves, with correlation 0', async () => {
+      await estimateToEnd('flat', { identifiers: ['AAA', 'FLAT'], intensity: 0 });
+      const model = await createView('flat');
       expect(model.volatilities['FLAT']).toBe(0);
       expect(model.correlation.data).toEqual([
         [1, 0],
@@ -120,9 +120,9 @@ export function describeEstimate(): void {
       });
     });
 
-    test('of one name is its variance, whatever the intensity', async () => {
-      await estimated('one', { identifiers: ['AAA'] });
-      const model = await view('one');
+    test('of one security is its variance, whatever the intensity', async () => {
+      await estimateToEnd('one', { identifiers: ['AAA'] });
+      const model = await createView('one');
       const expected = computeByDefinition(['AAA', 'BBB'])[0]![0]!;
       expect(Math.abs((model.covariance.data[0]![0] as number) / expected - 1)).toBeLessThanOrEqual(1e-12);
       expect(model.correlation.data).toEqual([[1]]);
@@ -135,8 +135,8 @@ export function describeEstimate(): void {
     });
 
     test('of two equal securities is singular, with a finding', async () => {
-      await estimated('twins', { identifiers: ['AAA', 'TWIN'], intensity: 0 });
-      const model = await view('twins');
+      await estimateToEnd('twins', { identifiers: ['AAA', 'TWIN'], intensity: 0 });
+      const model = await createView('twins');
       const [[own, common], [, other]] = model.covariance.data as number[][] as [[number, number], [number, number]];
       expect([common, other]).toEqual([own, own]);
       expect(model.correlation.data).toEqual([
@@ -150,43 +150,43 @@ export function describeEstimate(): void {
       });
     });
 
-    test('loses two returns of every name for each hole of one', async () => {
-      await estimated('gaps', { identifiers: ['AAA', 'GAPS'] });
+    test('loses two returns of every security for each hole of one', async () => {
+      await estimateToEnd('gaps', { identifiers: ['AAA', 'GAPS'] });
       const holes = DAYS.filter((_, t) => isGap(t)).length;
-      expect((await view('gaps')).diagnostics.observations).toBe(DAYS.length - 1 - 2 * holes);
+      expect((await createView('gaps')).diagnostics.observations).toBe(DAYS.length - 1 - 2 * holes);
     });
 
     test('takes twenty returns and not nineteen', async () => {
-      const job = await estimated('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[19] });
+      const job = await estimateToEnd('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[19] });
       expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
-      await estimated('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[20] });
-      expect((await view('short')).diagnostics.observations).toBe(20);
+      await estimateToEnd('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[20] });
+      expect((await createView('short')).diagnostics.observations).toBe(20);
     });
 
     test('is refused at once for a range without data, with both ranges', async () => {
       const held = { first: DAYS[0], last: DAYS.at(-1) };
-      const refusal = (range: object) =>
+      const readRefusal = (range: object) =>
         service.refusal('POST', '/risk-models/never/estimate', { identifiers: ['AAA'], ...range });
       const late = { start: '2031-01-02', end: '2031-12-31' };
-      expect(await refusal(late)).toMatchObject({
+      expect(await readRefusal(late)).toMatchObject({
         status: 422,
         code: 'NO_DATA_IN_RANGE',
         message: expect.stringContaining(`start 2031-01-02 is after the last date of the store`) as string,
         detail: { path: 'start', ...late, ...held },
       });
       const early = { end: '1999-12-31' };
-      expect(await refusal(early)).toMatchObject({
+      expect(await readRefusal(early)).toMatchObject({
         status: 422,
         code: 'NO_DATA_IN_RANGE',
         detail: { path: 'end', start: null, ...early, ...held },
       });
-      await estimated('short', { identifiers: ['AAA', 'BBB'] });
+      await estimateToEnd('short', { identifiers: ['AAA', 'BBB'] });
       expect(await service.refusal('POST', '/risk-models/short/validate', { start: '2031-01-02' })).toMatchObject({
         status: 422,
         code: 'NO_DATA_IN_RANGE',
       });
       // A range that overlaps the store is estimated, and its failure reports the available data.
-      const job = await estimated('never', { identifiers: ['AAA'], start: DAYS.at(-1), end: '2031-12-31' });
+      const job = await estimateToEnd('never', { identifiers: ['AAA'], start: DAYS.at(-1), end: '2031-12-31' });
       expect(job).toMatchObject({
         status: 'failed',
         error: { code: 'RISK_INSUFFICIENT_DATA', detail: { start: DAYS.at(-1), end: '2031-12-31', ...held } },
@@ -195,21 +195,21 @@ export function describeEstimate(): void {
     });
 
     test('reports settings that its estimator does not read, in the model as in the message', async () => {
-      const job = await estimated('idle', { identifiers: names, estimator: 'gerber', half_life: 60, lags: 3 });
-      const { findings } = await view('idle');
+      const job = await estimateToEnd('idle', { identifiers: names, estimator: 'gerber', half_life: 60, lags: 3 });
+      const { findings } = await createView('idle');
       expect(findings.map(({ code, path, value }) => [code, path, value])).toEqual([
         ['NO_EFFECT', 'half_life', 60],
         ['NO_EFFECT', 'lags', 3],
       ]);
       for (const { message } of findings) expect(job.message).toContain(message);
-      await estimated('read', { identifiers: names, estimator: 'newey_west', half_life: 60, lags: 3 });
-      expect((await view('read')).findings).toEqual([]);
+      await estimateToEnd('read', { identifiers: names, estimator: 'newey_west', half_life: 60, lags: 3 });
+      expect((await createView('read')).findings).toEqual([]);
     });
 
     test('takes its window, its half-life and its method', async () => {
       const window = { identifiers: names, start: DAYS[50], end: DAYS[149] };
-      await estimated('window', { ...window, intensity: 0 });
-      const plain = await view('window');
+      await estimateToEnd('window', { ...window, intensity: 0 });
+      const plain = await createView('window');
       expect(plain).toMatchObject({
         start: DAYS[50],
         end: DAYS[149],
@@ -217,21 +217,21 @@ export function describeEstimate(): void {
         observed_end: DAYS[149],
       });
       expect(plain.diagnostics.observations).toBe(99);
-      await estimated('window', { ...window, intensity: 0, half_life: 10 });
-      const weighted = (await view('window')).covariance.data;
+      await estimateToEnd('window', { ...window, intensity: 0, half_life: 10 });
+      const weighted = (await createView('window')).covariance.data;
       const expected = computeWeightedVariance('AAA', [50, 149], 10);
       expect(Math.abs((weighted[names.indexOf('AAA')]![names.indexOf('AAA')] as number) / expected - 1)).toBeLessThan(
         1e-12,
       );
-      await estimated('window', { ...window, intensity_method: 'ledoit_wolf' });
-      const { intensity } = (await view('window')).diagnostics;
+      await estimateToEnd('window', { ...window, intensity_method: 'ledoit_wolf' });
+      const { intensity } = (await createView('window')).diagnostics;
       expect(intensity! > 0 && intensity! < 1 && intensity !== 4 / 103).toBe(true);
     });
 
     test.each(['shape', 'ledoit_wolf'])(
       'by a half-life that leaves all weight to one session is refused with both numbers, by %s',
       async (method) => {
-        const job = await estimated('brief', { identifiers: names, half_life: 0.05, intensity_method: method });
+        const job = await estimateToEnd('brief', { identifiers: names, half_life: 0.05, intensity_method: method });
         expect(job).toMatchObject({
           status: 'failed',
           error: { code: 'RISK_INSUFFICIENT_DATA', detail: { half_life: 0.05, weight_needed: 1e-4 } },
@@ -243,26 +243,26 @@ export function describeEstimate(): void {
     );
 
     test('prefers securities to an index and reports it', async () => {
-      const job = await estimated('both', { identifiers: ['AAA'], index_id: 'no-such-index' });
+      const job = await estimateToEnd('both', { identifiers: ['AAA'], index_id: 'no-such-index' });
       expect(job).toMatchObject({
         status: 'succeeded',
         message: `1 security, ${DAYS.length - 1} observations. Both identifiers and index_id were given; identifiers take precedence.`,
       });
-      expect((await view('both')).findings).toMatchObject([{ code: 'NO_EFFECT', path: 'index_id' }]);
+      expect((await createView('both')).findings).toMatchObject([{ code: 'NO_EFFECT', path: 'index_id' }]);
     });
 
     test('fails without enough returns and leaves the stored model as it was', async () => {
-      const before = await view('core');
-      const job = await estimated('core', { identifiers: ['AAA'], start: DAYS[0], end: DAYS[19] });
+      const before = await createView('core');
+      const job = await estimateToEnd('core', { identifiers: ['AAA'], start: DAYS[0], end: DAYS[19] });
       expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
       expect(job.error?.message).toContain('Excluded: AAA (19 returns in the window; at least 20 are required).');
-      expect(await view('core')).toEqual(before);
+      expect(await createView('core')).toEqual(before);
     });
 
     test('without a body asks again for what was asked before', async () => {
-      const before = await view('core');
-      expect((await estimated('core')).status).toBe('succeeded');
-      expect(await view('core')).toEqual(before);
+      const before = await createView('core');
+      expect((await estimateToEnd('core')).status).toBe('succeeded');
+      expect(await createView('core')).toEqual(before);
       expect(await service.refusal('POST', '/risk-models/unheard-of/estimate')).toMatchObject({
         status: 422,
         code: 'UNIVERSE_REQUIRED',
@@ -276,12 +276,12 @@ export function describeEstimate(): void {
     test('names every identifier that the store does not hold', async () => {
       const error = await service.refusal('POST', '/risk-models/x/estimate', { identifiers: ['AAA', 'NO1', 'NO2'] });
       expect(error.status).toBe(422);
-      expect(codes(error)).toEqual(['UNKNOWN_IDENTIFIER identifiers[1]', 'UNKNOWN_IDENTIFIER identifiers[2]']);
+      expect(listCodes(error)).toEqual(['UNKNOWN_IDENTIFIER identifiers[1]', 'UNKNOWN_IDENTIFIER identifiers[2]']);
     });
 
     test('refuses intensities outside 0 to 1, unknown targets and dates in the wrong order', async () => {
       expect(
-        codes(
+        listCodes(
           await service.refusal('POST', '/risk-models/x/estimate', {
             identifiers: ['AAA'],
             intensity: 1.5,
@@ -296,7 +296,7 @@ export function describeEstimate(): void {
           end: '2023-01-02',
         }),
       ).toMatchObject({ status: 422, code: 'INVALID_RANGE' });
-      expect(codes(await service.refusal('POST', '/risk-models/x/estimate', { index_id: 'nothing' }))).toEqual([
+      expect(listCodes(await service.refusal('POST', '/risk-models/x/estimate', { index_id: 'nothing' }))).toEqual([
         'RUN_NOT_FOUND index_id',
       ]);
     });

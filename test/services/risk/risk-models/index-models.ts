@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { DAYS, service, estimated, view } from './set-up.js';
+import { DAYS, service, estimateToEnd, createView } from './set-up.js';
 
 export function describeIndexModels(): void {
   describe('a model of the names of an index', () => {
@@ -19,14 +19,14 @@ export function describeIndexModels(): void {
       expect((await service.ask('POST', '/indices', index)).status).toBe(200);
       const run = await service.ask<JobStatus>('POST', '/analytics/PAIR/backtest');
       expect(await service.finished(run.body.job_id)).toMatchObject({ status: 'succeeded' });
-      const job = await estimated('pair', { index_id: 'PAIR', identifiers: [] });
+      const job = await estimateToEnd('pair', { index_id: 'PAIR', identifiers: [] });
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded' });
-      const model = await view('pair');
+      const model = await createView('pair');
       expect(model.asset_ids).toEqual(['AAA', 'BBB']);
       // Weekdays on which New York was closed are not sessions: there are fewer returns than weekdays.
       expect(model.diagnostics.observations).toBeLessThan(DAYS.length - 1);
-      await estimated('pair', { index_id: 'PAIR', start: '2023-07-03', end: '2023-12-29' });
-      const half = await view('pair');
+      await estimateToEnd('pair', { index_id: 'PAIR', start: '2023-07-03', end: '2023-12-29' });
+      const half = await createView('pair');
       expect(half).toMatchObject({
         start: '2023-07-03',
         end: '2023-12-29',
@@ -34,10 +34,10 @@ export function describeIndexModels(): void {
         observed_end: '2023-12-29',
       }); // Closed on the fourth of July.
       expect(half.diagnostics.observations).toBe(125); // Of 126 sessions.
-      expect((await estimated('pair', { index_id: 'PAIR', identifiers: ['AAA'] })).message).toContain(
+      expect((await estimateToEnd('pair', { index_id: 'PAIR', identifiers: ['AAA'] })).message).toContain(
         'identifiers take precedence',
       );
-      expect((await view('pair')).asset_ids).toEqual(['AAA']);
+      expect((await createView('pair')).asset_ids).toEqual(['AAA']);
     });
   });
 }

@@ -99,17 +99,17 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-export async function estimated(modelId: string, body?: unknown): Promise<JobStatus> {
+export async function estimateToEnd(modelId: string, body?: unknown): Promise<JobStatus> {
   const { status, body: job } = await service.ask<JobStatus>('POST', `/risk-models/${modelId}/estimate`, body);
   expect(status, JSON.stringify(job)).toBe(202);
   return service.finished(job.job_id);
 }
 
-export async function view(modelId: string): Promise<View> {
+export async function createView(modelId: string): Promise<View> {
   return (await service.ask<View>('GET', `/risk-models/${modelId}`)).body;
 }
 
-export const codes = (error: { readonly detail: Readonly<Record<string, unknown>> | null }) =>
+export const listCodes = (error: { readonly detail: Readonly<Record<string, unknown>> | null }) =>
   ((error.detail ?? {})['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`);
 
 export async function rawBytes(path: string, accept: string): Promise<Uint8Array> {

@@ -2,7 +2,7 @@ import { tableFromIPC } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
 import type { RiskModelCollection } from '#contract/risk-models.js';
 import type { JobStatus } from '#jobs/status.js';
-import { DAYS, service, view, rawBytes } from './set-up.js';
+import { DAYS, service, createView, rawBytes } from './set-up.js';
 
 export function describeStored(): void {
   describe('stored models', () => {
@@ -24,14 +24,14 @@ export function describeStored(): void {
     });
 
     test('survive a restart', async () => {
-      const before = await view('core');
+      const before = await createView('core');
       await service.restart(undefined, 'new');
-      expect(await view('core')).toEqual(before);
+      expect(await createView('core')).toEqual(before);
       expect((await service.ask<JobStatus>('GET', '/jobs/risk:core')).body.result).toEqual(before);
     });
 
     test('travel as Arrow with all but the covariance in the metadata', async () => {
-      const json = await view('core');
+      const json = await createView('core');
       const table = tableFromIPC(await rawBytes('/risk-models/core', 'application/vnd.apache.arrow.stream'));
       expect(table.schema.fields.map(({ name }) => name)).toEqual(['asset_id', ...json.asset_ids]);
       json.asset_ids.forEach((name, j) =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RiskValidationView } from '#contract/risk-validation.js';
 import type { JobStatus } from '#jobs/status.js';
-import { codes, DAYS, estimated, prices, service, view } from './set-up.js';
+import { listCodes, DAYS, estimateToEnd, prices, service, createView } from './set-up.js';
 
 const NAMES = ['1398', '700', 'AAA', 'BBB'];
 
@@ -14,7 +14,7 @@ export function describeValidate(): void {
     };
 
     test('forecasts with the model of the returns up to each day, and compares it with the returns after it', async () => {
-      await estimated('four', { identifiers: NAMES });
+      await estimateToEnd('four', { identifiers: NAMES });
       const job = await validated('four', { sessions: 60, horizon: 10, eigenportfolios: 2 });
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded', job_id: 'validate:four' });
       const shown = job.result as RiskValidationView;
@@ -31,8 +31,8 @@ export function describeValidate(): void {
       const cell = (row: number, name: string) => data[row]![columns.indexOf(name)] as number;
       const row = 5;
       const t = DAYS.indexOf(String(index[row]));
-      await estimated('until', { identifiers: NAMES, start: DAYS[t - 60], end: DAYS[t] });
-      const { covariance } = await view('until');
+      await estimateToEnd('until', { identifiers: NAMES, start: DAYS[t - 60], end: DAYS[t] });
+      const { covariance } = await createView('until');
       const variance = covariance.data.flat().reduce<number>((sum, value) => sum + Number(value) / 16, 0);
       expect(cell(row, 'equal_weight_forecast')).toBeCloseTo(Math.sqrt((variance * 10) / 252), 12);
       const returned = NAMES.map((name) => prices[name]![t + 10]! / prices[name]![t]! - 1);
@@ -45,7 +45,7 @@ export function describeValidate(): void {
     });
 
     test('of a model of an index has what the index held as a portfolio', async () => {
-      await estimated('held', { index_id: 'PAIR' });
+      await estimateToEnd('held', { index_id: 'PAIR' });
       const job = await validated('held', {
         sessions: 40,
         horizon: 10,
@@ -65,14 +65,14 @@ export function describeValidate(): void {
 
     test('of no model, over no time or of an index without a run is refused', async () => {
       const ask = (modelId: string, body: unknown) =>
-        service.ask<{ error: Parameters<typeof codes>[0] & { code: string } }>(
+        service.ask<{ error: Parameters<typeof listCodes>[0] & { code: string } }>(
           'POST',
           `/risk-models/${modelId}/validate`,
           body,
         );
       expect((await ask('none', {})).body.error.code).toBe('RISK_MODEL_NOT_FOUND');
       expect((await ask('four', { start: '2024-01-02', end: '2023-01-02' })).body.error.code).toBe('INVALID_RANGE');
-      expect(codes((await ask('four', { index_id: 'NOWHERE' })).body.error)).toEqual(['RUN_NOT_FOUND index_id']);
+      expect(listCodes((await ask('four', { index_id: 'NOWHERE' })).body.error)).toEqual(['RUN_NOT_FOUND index_id']);
       expect(await validated('four', { sessions: 400 })).toMatchObject({
         status: 'failed',
         error: { code: 'RISK_INSUFFICIENT_DATA' },

@@ -9,17 +9,17 @@ import {
   INDEX,
   REQUEST,
   service,
-  until,
+  cutMarket,
   put,
   grow,
   sessions,
   backtest,
   wholeRun,
-  text,
-  numbers,
-  views,
+  readText,
+  formatNumbers,
+  readViews,
   restart,
-  artifacts,
+  listArtifacts,
 } from './set-up.js';
 
 export function describeGrowingStore(): void {
@@ -29,10 +29,10 @@ export function describeGrowingStore(): void {
       let from = 420;
       // Some days, then the days to the end with a rebalance among them; the service is restarted in between.
       for (const rows of [424, 438]) {
-        await put(until(rows));
+        await put(cutMarket(rows));
         const extended = await backtest();
         expect([extended.extended_from, extended.full_run_reason]).toEqual([dateAt(from - 1), null]);
-        const shown = await views();
+        const shown = await readViews();
         if (rows === 424) {
           const replayed = await service.ask<{ job_id: string }>('POST', '/analytics/GROWS/replay');
           expect((await service.finished(replayed.body.job_id)).result).toMatchObject({
@@ -40,41 +40,41 @@ export function describeGrowingStore(): void {
             inputs_equal: true,
             first_difference: null,
           });
-          expect(JSON.parse(await text('/analytics/GROWS/reconcile')).reconciles).toBe(true);
+          expect(JSON.parse(await readText('/analytics/GROWS/reconcile')).reconciles).toBe(true);
           await restart();
-          expect(await views()).toEqual(shown);
+          expect(await readViews()).toEqual(shown);
         }
         const whole = await wholeRun();
-        expect(numbers(JSON.stringify(extended))).toBe(numbers(JSON.stringify(whole)));
-        expect(shown).toEqual(await views());
+        expect(formatNumbers(JSON.stringify(extended))).toBe(formatNumbers(JSON.stringify(whole)));
+        expect(shown).toEqual(await readViews());
         from = rows;
       }
     });
 
     test('is extended repeatedly, and its first files are deleted with the last of them', async () => {
-      await put(until(410), { full: true });
+      await put(cutMarket(410), { full: true });
       await service.ask('DELETE', '/analytics/GROWS/record');
       await wholeRun();
       for (const rows of [411, 412, 413]) {
-        await put(until(rows));
+        await put(cutMarket(rows));
         expect(await backtest()).toMatchObject({ extended_from: dateAt(rows - 2), full_run_reason: null });
       }
-      const shown = await views();
+      const shown = await readViews();
       await wholeRun();
-      expect(shown).toEqual(await views());
-      await put(until(414));
-      const before = artifacts(); // Including the earlier content of the store.
+      expect(shown).toEqual(await readViews());
+      await put(cutMarket(414));
+      const before = listArtifacts(); // Including the earlier content of the store.
       expect(await backtest()).toMatchObject({ extended_from: dateAt(412) });
-      const results = artifacts().filter((name) => !before.includes(name));
+      const results = listArtifacts().filter((name) => !before.includes(name));
       expect(results.length).toBeGreaterThanOrEqual(5);
       expect((await service.ask('DELETE', '/indices/GROWS')).status).toBeLessThan(300);
       await restart(); // Unreferenced files are removed a minute later, or when the service stops.
-      expect(artifacts().filter((name) => results.includes(name))).toEqual([]);
+      expect(listArtifacts().filter((name) => results.includes(name))).toEqual([]);
       expect((await service.ask('POST', '/indices', INDEX)).status).toBe(200);
     });
 
     test('is extended when new securities are held, and shows their earlier values', async () => {
-      await put(until(300), { full: true });
+      await put(cutMarket(300), { full: true });
       const risen = { id: 'risen', type: 'TopN', params: { field: 'MOMENTUM', count: 6 } };
       const document = {
         ...INDEX,
@@ -102,42 +102,42 @@ export function describeGrowingStore(): void {
       await wholeRun('HALF', {});
       let last: Body;
       for (const rows of [331, 438]) {
-        await put(until(rows));
+        await put(cutMarket(rows));
         last = await backtest('JOINS');
         expect(last.full_run_reason).toBeNull();
         expect((await backtest('HALF', {})).full_run_reason).toBeNull();
       }
       const joined = [...namesIn(last.rebalances)].filter((name) => !known.has(name));
       expect(joined.length).toBeGreaterThan(1);
-      const seen = async () => ({
-        ...(await views('JOINS')),
-        half: await views('HALF'),
-        assets: await Promise.all(joined.map((name) => text(`/analytics/JOINS/assets/${name}`))),
-        rolling: await text('/analytics/JOINS/rolling'),
+      const readLaterViews = async () => ({
+        ...(await readViews('JOINS')),
+        half: await readViews('HALF'),
+        assets: await Promise.all(joined.map((name) => readText(`/analytics/JOINS/assets/${name}`))),
+        rolling: await readText('/analytics/JOINS/rolling'),
       });
-      const shown = await seen();
+      const shown = await readLaterViews();
       expect((await service.ask<{ weights: unknown[] }>('GET', '/analytics/JOINS/weights')).body.weights).toHaveLength(
         6,
       );
       for (const id of ['JOINS', 'HALF']) {
         const { body } = await service.ask<{ job_id: string }>('POST', `/analytics/${id}/replay`);
         expect((await service.finished(body.job_id)).result).toMatchObject({ equal: true, first_difference: null });
-        expect(JSON.parse(await text(`/analytics/${id}/reconcile`)).reconciles).toBe(true);
+        expect(JSON.parse(await readText(`/analytics/${id}/reconcile`)).reconciles).toBe(true);
       }
       await wholeRun('JOINS');
       await wholeRun('HALF', {});
-      expect(shown).toEqual(await seen());
+      expect(shown).toEqual(await readViews());
     });
 
     test('is another one as soon as anything before has changed', async () => {
-      await put(until(420), { full: true });
+      await put(cutMarket(420), { full: true });
       await wholeRun();
-      const restated = until(422);
+      const restated = cutMarket(422);
       const close = restated.fields.get('CLOSE')!;
       close[200 * WHOLE.identifiers.length] = close[200 * WHOLE.identifiers.length]! * 1.01;
       await put(restated, { full: true });
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'history_changed' });
-      const late = until(423);
+      const late = cutMarket(423);
       const action = {
         ...late.actions.find(({ type }) => type === 'DIVIDEND')!,
         identifier: WHOLE.identifiers[1]!,
@@ -166,14 +166,14 @@ export function describeGrowingStore(): void {
       expect(why).not.toBe('history_changed');
       await put(changed, { full: true });
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'history_changed' });
-      expect(numbers(JSON.stringify(await backtest()))).toBe(numbers(JSON.stringify(await wholeRun())));
+      expect(formatNumbers(JSON.stringify(await backtest()))).toBe(formatNumbers(JSON.stringify(await wholeRun())));
     });
 
     test('is another one for another definition or request, unless the end alone lies later', async () => {
-      await put(until(420), { full: true });
+      await put(cutMarket(420), { full: true });
       await wholeRun();
       expect(await backtest()).toMatchObject({ full_run_reason: 'no_new_session' });
-      await put(until(421));
+      await put(cutMarket(421));
       expect(await backtest('GROWS', { ...REQUEST, transaction_cost_bps: 11 })).toMatchObject({
         full_run_reason: 'request_changed',
       });
@@ -193,15 +193,15 @@ export function describeGrowingStore(): void {
       expect(await backtest('GROWS', { ...REQUEST, end: dateAt(349) })).toMatchObject({
         full_run_reason: 'no_new_session',
       });
-      expect(numbers(JSON.stringify(later))).toBe(
-        numbers(JSON.stringify(await wholeRun('GROWS', { ...REQUEST, end: dateAt(352) }))),
+      expect(formatNumbers(JSON.stringify(later))).toBe(
+        formatNumbers(JSON.stringify(await wholeRun('GROWS', { ...REQUEST, end: dateAt(352) }))),
       );
     });
 
     test('is a whole one where a file of the stored run is damaged', async () => {
-      const before = new Set(artifacts());
+      const before = new Set(listArtifacts());
       await wholeRun();
-      for (const name of artifacts())
+      for (const name of listArtifacts())
         if (!before.has(name)) truncateSync(join(service.root, 'home', 'artifacts', name), 100);
       await grow();
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
@@ -209,9 +209,9 @@ export function describeGrowingStore(): void {
     });
 
     test('gives another overview in place of one whose plan is damaged, which is refused until then', async () => {
-      const before = new Set(artifacts());
+      const before = new Set(listArtifacts());
       await wholeRun();
-      const path = artifacts()
+      const path = listArtifacts()
         .filter((name) => !before.has(name))
         .map((name) => join(service.root, 'home', 'artifacts', name))
         .find((file) => readFileSync(file, 'latin1').startsWith('{"documents":'))!;
@@ -230,7 +230,7 @@ export function describeGrowingStore(): void {
     test('is a whole one where a bit of a stored weight is another one, whether the new run begins in the file or copies of it', async () => {
       /** The files to which a run is written: the smallest one if it continues others. */
       const columnsSince = (before: readonly string[]): string => {
-        const results = artifacts()
+        const results = listArtifacts()
           .filter((name) => !before.includes(name))
           .map((name) => join(service.root, 'home', 'artifacts', name));
         return results
@@ -243,20 +243,20 @@ export function describeGrowingStore(): void {
         bytes[offset]! ^= 1; // The last bit of a weight, which no computed figure shows.
         writeFileSync(path, bytes);
       };
-      let before = artifacts();
+      let before = listArtifacts();
       await wholeRun();
       damage(columnsSince(before));
       await grow();
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
       await grow();
-      before = artifacts();
+      before = listArtifacts();
       expect(await backtest()).toMatchObject({ extended_from: dateAt(sessions - 2) });
       damage(columnsSince(before));
       await grow();
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
-      const shown = await views();
+      const shown = await readViews();
       await wholeRun();
-      expect(shown).toEqual(await views());
+      expect(shown).toEqual(await readViews());
     });
   });
 }

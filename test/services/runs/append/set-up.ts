@@ -49,7 +49,7 @@ let folder: string;
 export let sessions = 420;
 
 /** The market after a number of sessions. */
-export function until(rows: number): MarketContent {
+export function cutMarket(rows: number): MarketContent {
   const names = WHOLE.identifiers.length;
   const last = WHOLE.dates[rows - 1]!;
   return {
@@ -70,7 +70,7 @@ export async function put(content: MarketContent, body: object = {}): Promise<vo
 }
 
 /** Adds the next session. */
-export const grow = (): Promise<void> => put(until(sessions + 1));
+export const grow = (): Promise<void> => put(cutMarket(sessions + 1));
 
 // Bodies are whatever the service answers.
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -91,13 +91,13 @@ export async function wholeRun(id = 'GROWS', request: object = REQUEST): Promise
   return result;
 }
 
-export const text = async (path: string): Promise<string> => (await service.download(path)).text();
+export const readText = async (path: string): Promise<string> => (await service.download(path)).text();
 
 /** Returns a text without the time and the origin of its computation. */
-export const numbers = (json: string): string =>
+export const formatNumbers = (json: string): string =>
   json.replace(/"run_at":"[^"]*"/, '').replace(/"extended_from":[^,]*,"full_run_reason":[^}]*}/, '');
 
-export async function views(id = 'GROWS'): Promise<Record<string, string>> {
+export async function readViews(id = 'GROWS'): Promise<Record<string, string>> {
   const mid = dateAt(300);
   const paths = {
     record: 'record',
@@ -109,8 +109,8 @@ export async function views(id = 'GROWS'): Promise<Record<string, string>> {
     asset: `assets/${WHOLE.identifiers[0]}`,
     groups: 'attribution/groups?by=SECTOR',
   };
-  const texts = await Promise.all(Object.values(paths).map((path) => text(`/analytics/${id}/${path}`)));
-  return Object.fromEntries(Object.keys(paths).map((name, i) => [name, numbers(texts[i]!)]));
+  const texts = await Promise.all(Object.values(paths).map((path) => readText(`/analytics/${id}/${path}`)));
+  return Object.fromEntries(Object.keys(paths).map((name, i) => [name, formatNumbers(texts[i]!)]));
 }
 
 /** Restarts the service and waits until it serves the store. */
@@ -119,12 +119,12 @@ export async function restart(): Promise<void> {
   await service.resumed();
 }
 
-export const artifacts = (): string[] => readdirSync(join(service.root, 'home', 'artifacts'));
+export const listArtifacts = (): string[] => readdirSync(join(service.root, 'home', 'artifacts'));
 
 beforeAll(async () => {
   service = await runService();
   folder = join(service.root, 'desk');
-  await writeMarket(folder, until(sessions), () => {});
+  await writeMarket(folder, cutMarket(sessions), () => {});
   expect(
     (
       await service.ask('POST', '/data/stores', {

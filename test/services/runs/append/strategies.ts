@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../../../soak.js';
-import { DEFINITION, service, until, put, backtest, wholeRun, text, numbers } from './set-up.js';
+import { DEFINITION, service, cutMarket, put, backtest, wholeRun, readText, formatNumbers } from './set-up.js';
 
 const DEFINITIONS = {
   '/strategies/TILT': {
@@ -30,21 +30,21 @@ const STEPS = IS_SOAK ? [401, 413, 437] : [413, 437];
 export function describeStrategies(): void {
   describe('strategies and a derived index', () => {
     test('are extended, a strategy also over its separate rebalances', async () => {
-      await put(until(400), { full: true });
+      await put(cutMarket(400), { full: true });
       for (const [path, body] of Object.entries(DEFINITIONS))
         expect((await service.ask('PUT', path, body)).status, path).toBe(200);
       const ids = ['TILT', 'MONTHS', 'CHILD'] as const;
       const seen: Record<(typeof ids)[number], unknown[]> = { TILT: [], MONTHS: [], CHILD: [] };
       for (const id of ids) await wholeRun(id, {});
       for (const rows of STEPS) {
-        await put(until(rows));
+        await put(cutMarket(rows));
         for (const id of ids) {
           const result = await backtest(id, {});
-          const shown = await text(`/analytics/${id}/record`);
+          const shown = await readText(`/analytics/${id}/record`);
           seen[id].push(result.full_run_reason);
           const whole = await wholeRun(id, {});
-          expect(numbers(JSON.stringify(result))).toBe(numbers(JSON.stringify(whole)));
-          expect(numbers(shown)).toBe(numbers(await text(`/analytics/${id}/record`)));
+          expect(formatNumbers(JSON.stringify(result))).toBe(formatNumbers(JSON.stringify(whole)));
+          expect(formatNumbers(shown)).toBe(formatNumbers(await readText(`/analytics/${id}/record`)));
         }
       }
       const extended = STEPS.map(() => null);

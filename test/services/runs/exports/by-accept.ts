@@ -15,8 +15,8 @@ export function describeCsvByAccept(): void {
     expect(response.headers.get('vary')).toBe('Accept');
     const [header = '', ...lines] = (await response.text()).split('\r\n');
     expect(lines.pop()).toBe('');
-    const cell = (text: string): Cell => (text === '' ? null : text.trim() === '' || isNaN(+text) ? text : +text);
-    return { header: header.split(','), rows: lines.map((line) => line.split(',').map(cell)) };
+    const createCell = (text: string): Cell => (text === '' ? null : text.trim() === '' || isNaN(+text) ? text : +text);
+    return { header: header.split(','), rows: lines.map((line) => line.split(',').map(createCell)) };
   }
 
   describe('CSV by Accept', () => {
@@ -67,7 +67,7 @@ export function describeCsvByAccept(): void {
       expect(rows).toEqual(capped!.level.index.map((date, t) => [date, capped!.level.data[t], lazy!.level.data[t]]));
     });
 
-    test('of reference data has a row a name, and of an unknown one nothing', async () => {
+    test('of reference data has a row a security, and of an unknown one nothing', async () => {
       const { identifiers } = await service.ok<{ identifiers: { identifier: string }[] }>(
         'GET',
         '/data/identifiers?limit=2',

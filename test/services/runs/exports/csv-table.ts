@@ -4,9 +4,9 @@ import type { Row } from './set-up.js';
 export function csvTable(text: string): Row[] {
   const [header = '', ...lines] = text.trim().split(/\r?\n/);
   const columns = header.split(',');
-  const cell = (word: string) => (word === '' ? null : isNaN(+word) ? word : +word);
+  const findCell = (word: string) => (word === '' ? null : isNaN(+word) ? word : +word);
   return lines.map((line) => {
     const cells = line.split(',');
-    return Object.fromEntries(columns.map((column, i) => [column, cell(cells[i] ?? '')]));
+    return Object.fromEntries(columns.map((column, i) => [column, findCell(cells[i] ?? '')]));
   });
 }

@@ -28,18 +28,18 @@ interface Named {
 
 async function tablesOf(id: string): Promise<Named[]> {
   const last = String((await jsonOf({ id, table: 'levels' })).at(-1)!['date']);
-  const dated = (rows: readonly Row[]): Row[] => rows.map((row) => ({ date: last, ...row }));
+  const dateRows = (rows: readonly Row[]): Row[] => rows.map((row) => ({ date: last, ...row }));
   const tables: Named[] = [];
   // Index files have weights before the trades of their session, from index shares.
   for (const table of EXPORT_NAMES.filter((name) => !(name in INDEX_FILE_TABLES))) {
     const rows = await jsonOf({ id, table });
-    tables.push({ name: `export ${table}`, rows: table === 'constituents' ? dated(rows) : rows });
+    tables.push({ name: `export ${table}`, rows: table === 'constituents' ? dateRows(rows) : rows });
   }
   for (const { words, isOfLastDate } of VIEWS) {
     const [command = '', ...flags] = words;
     const { out, status, err } = await runHere([command, id, ...flags, '--csv', '--url', service.url]);
     expect(status, err).toBe(0);
-    tables.push({ name: words.join(' '), rows: isOfLastDate === true ? dated(csvTable(out)) : csvTable(out) });
+    tables.push({ name: words.join(' '), rows: isOfLastDate === true ? dateRows(csvTable(out)) : csvTable(out) });
   }
   const exposures = await fetch(`${service.url}/analytics/${id}/exposures`, { headers: { accept: 'text/csv' } });
   tables.push({ name: 'exposures', rows: csvTable(await exposures.text()) });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { expectRows, IDS, jsonOf, pathOf, service, type Cell, type Row } from './set-up.js';
 
-const frame = ({ index, columns, data }: { index: string[]; columns: string[]; data: Cell[][] }): Row[] =>
+const listFrame = ({ index, columns, data }: { index: string[]; columns: string[]; data: Cell[][] }): Row[] =>
   data.map((row, i) => ({ date: index[i]!, ...Object.fromEntries(columns.map((column, c) => [column, row[c]!])) }));
 
 export function describeViewRows(): void {
@@ -12,32 +12,32 @@ export function describeViewRows(): void {
         `/analytics/${id}/backtest`,
         id === 'LAZY' ? {} : { transaction_cost_bps: 7, ...(id === 'HEDGED' ? { start: '2020-02-03' } : {}) },
       );
-      const column = (name: string): Cell[] => rows.map((row) => row[name]!);
-      expect(column('date')).toEqual(result['level']!.index);
-      expect(column('level')).toEqual(result['level']!.data);
-      expect(column('index_level')).toEqual(result['index_level']!.data);
-      expect(column('return')).toEqual([null, ...result['returns']!.data]);
-      expect(column('drawdown')).toEqual(result['drawdown']!.data);
+      const listColumn = (name: string): Cell[] => rows.map((row) => row[name]!);
+      expect(listColumn('date')).toEqual(result['level']!.index);
+      expect(listColumn('level')).toEqual(result['level']!.data);
+      expect(listColumn('index_level')).toEqual(result['index_level']!.data);
+      expect(listColumn('return')).toEqual([null, ...result['returns']!.data]);
+      expect(listColumn('drawdown')).toEqual(result['drawdown']!.data);
       const first = String(rows[0]!['date']);
       for (const variant of ['price', 'total', 'net']) {
         const view = await service.ok<{ levels: { data: number[] }; divisor: { data: number[] } }>(
           'GET',
           `/analytics/${id}/levels?variant=${variant}&start=${first}`,
         );
-        expect(column(variant)).toEqual(view.levels.data);
-        if (variant === 'total') expect(column('divisor')).toEqual(view.divisor.data);
+        expect(listColumn(variant)).toEqual(view.levels.data);
+        if (variant === 'total') expect(listColumn('divisor')).toEqual(view.divisor.data);
       }
-      const costs = column('costs').reduce((sum: number, cost) => sum + Number(cost), 0);
+      const costs = listColumn('costs').reduce((sum: number, cost) => sum + Number(cost), 0);
       expect(costs).toBeCloseTo(result['total_costs'] as unknown as number, 6);
     });
 
     test('weights', async () => {
       const rows = await jsonOf({ id, table: 'weights' });
-      const { portfolio } = await service.ok<{ portfolio: { weights: Parameters<typeof frame>[0] } }>(
+      const { portfolio } = await service.ok<{ portfolio: { weights: Parameters<typeof listFrame>[0] } }>(
         'GET',
         `/analytics/${id}/record`,
       );
-      const list = frame(portfolio.weights).flatMap(({ date, ...weights }) =>
+      const list = listFrame(portfolio.weights).flatMap(({ date, ...weights }) =>
         Object.entries(weights).flatMap(([identifier, weight]) => (weight === 0 ? [] : [{ date, identifier, weight }])),
       );
       const since = portfolio.weights.index[0]!;
@@ -75,7 +75,7 @@ export function describeViewRows(): void {
       );
       const byName = new Map(weights.map((row) => [row.identifier, row]));
       expect(rows.map((row) => row['identifier'])).toEqual([...byName.keys()].toSorted());
-      const { portfolio } = await service.ok<{ portfolio: { positions: Parameters<typeof frame>[0] } }>(
+      const { portfolio } = await service.ok<{ portfolio: { positions: Parameters<typeof listFrame>[0] } }>(
         'GET',
         `/analytics/${id}/record`,
       );
@@ -108,7 +108,7 @@ export function describeViewRows(): void {
 
     test('trades and rebalances', async () => {
       const { portfolio, index } = await service.ok<{
-        portfolio: { transactions: Parameters<typeof frame>[0]; nav: { index: string[]; data: number[] } };
+        portfolio: { transactions: Parameters<typeof listFrame>[0]; nav: { index: string[]; data: number[] } };
         index: Record<
           'target' | 'optimised',
           { rebalances: { date: string; announced: string | null; weights: Row }[] } | null
@@ -187,8 +187,8 @@ export function describeViewRows(): void {
       );
       expect(rows).toEqual(list.toSorted((a, b) => (String(a['identifier']) < String(b['identifier']) ? -1 : 1)));
       expect(rows.reduce((sum, { contribution }) => sum + Number(contribution), 0)).toBeCloseTo(view.total_return, 10);
-      const rolling = await service.ok<{ risk: Parameters<typeof frame>[0] }>('GET', `/analytics/${id}/rolling`);
-      expect(await jsonOf({ id, table: 'risk' })).toEqual(frame(rolling.risk));
+      const rolling = await service.ok<{ risk: Parameters<typeof listFrame>[0] }>('GET', `/analytics/${id}/rolling`);
+      expect(await jsonOf({ id, table: 'risk' })).toEqual(listFrame(rolling.risk));
     });
   });
 }

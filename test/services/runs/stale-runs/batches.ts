@@ -10,7 +10,7 @@ export function describeBatches(service: () => LiveService): void {
   const hashOf = async (id: string) =>
     (await service().ok<{ run_hash: string }>('GET', `/analytics/${id}/record`)).run_hash;
 
-  const finished = async (jobId: string): Promise<string> => {
+  const waitForJob = async (jobId: string): Promise<string> => {
     for (;;) {
       const { status } = await service().ok<JobStatus>('GET', `/jobs/${jobId}?wait=30`);
       if (status !== 'pending' && status !== 'running') return status;
@@ -40,7 +40,7 @@ export function describeBatches(service: () => LiveService): void {
       const [base, nobody] = answer.backtests;
       expect(nobody!.error).toMatchObject({ code: 'INDEX_NOT_FOUND' });
       expect(base!.job).toMatchObject({ job_id: 'backtest:BASE', request: { transaction_cost_bps: 7 } });
-      expect(await finished('backtest:BASE')).toBe('succeeded');
+      expect(await waitForJob('backtest:BASE')).toBe('succeeded');
       expect(await hashOf('BASE')).not.toBe(before);
       // A repeated request has nothing left to do.
       const again = await batch({ ids: ['BASE', 'RIVAL', 'BASE'], if_stale: true, transaction_cost_bps: 7 });
@@ -58,7 +58,7 @@ export function describeBatches(service: () => LiveService): void {
       await service().ok('PUT', '/indices/RIVAL', { ...rival, base_value: 250 });
       const answer = await batch({ ids: ['RIVAL'], if_stale: true, transaction_cost_bps: 4 });
       expect(outcomesOf(answer)).toEqual(['queued']);
-      expect(await finished('backtest:RIVAL')).toBe('succeeded');
+      expect(await waitForJob('backtest:RIVAL')).toBe('succeeded');
       const after = await requestOf();
       expect(after).toEqual({ ...stored, transaction_cost_bps: 4 });
       expect(stored).toMatchObject({ ...terms, benchmark: { id: 'A', kind: 'identifier' } });
@@ -66,13 +66,13 @@ export function describeBatches(service: () => LiveService): void {
       // A single submission is the same job.
       const one = await service().ask<JobStatus>('POST', '/analytics/RIVAL/backtest', { if_stale: true });
       expect([one.status, one.body.request]).toMatchObject([202, after]);
-      expect(await finished('backtest:RIVAL')).toBe('succeeded');
+      expect(await waitForJob('backtest:RIVAL')).toBe('succeeded');
     });
 
     test('without if_stale gives the run of each that a request for one gives', async () => {
       const answer = await batch({ ids: ['BASE', 'RIVAL'] });
       expect(outcomesOf(answer)).toEqual(['queued', 'queued']);
-      for (const id of ['BASE', 'RIVAL']) expect(await finished(`backtest:${id}`)).toBe('succeeded');
+      for (const id of ['BASE', 'RIVAL']) expect(await waitForJob(`backtest:${id}`)).toBe('succeeded');
       const both = await hashOf('BASE');
       await service().job('/analytics/BASE/backtest');
       expect(await hashOf('BASE')).toBe(both);

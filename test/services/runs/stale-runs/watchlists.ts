@@ -10,7 +10,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
   const universe = { kind: 'watchlist', watchlist_id: 'mine' };
   const levelsOf = async (id: string) =>
     (await service().ok<{ levels: { data: number[] } }>('GET', `/analytics/${id}/levels`)).levels.data;
-  const refused = async (method: string, path: string, body?: unknown) => {
+  const requestRefusal = async (method: string, path: string, body?: unknown) => {
     const { status, body: answer } = await service().ask<{ error: ErrorDetail }>(method, path, body);
     return { status, findings: answer.error.detail?.['findings'] };
   };
@@ -83,7 +83,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
       expect(await staleOf('FOLLOWED')).toBeNull();
       await service().ok('DELETE', '/data/watchlists/mine');
       expect((await staleOf('FOLLOWED'))!.reasons.join(' ')).toContain('No watchlist is stored under mine.');
-      expect(await refused('POST', '/analytics/FOLLOWED/backtest', {})).toMatchObject({
+      expect(await requestRefusal('POST', '/analytics/FOLLOWED/backtest', {})).toMatchObject({
         status: 422,
         findings: [{ code: 'WATCHLIST_NOT_FOUND', path: 'universe.watchlist_id' }],
       });
@@ -92,15 +92,15 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
 
     test('is refused without a watchlist, and for another in a variant of a sweep', async () => {
       const other = equalIndex('OTHER', null, { universe: { kind: 'watchlist', watchlist_id: 'nobodys' } });
-      expect(await refused('POST', '/indices', other)).toMatchObject({
+      expect(await requestRefusal('POST', '/indices', other)).toMatchObject({
         findings: [{ code: 'WATCHLIST_NOT_FOUND', path: 'universe.watchlist_id' }, { severity: 'warning' }],
       });
       const none = equalIndex('OTHER', null, { universe: { kind: 'watchlist' } });
-      expect(await refused('POST', '/indices', none)).toMatchObject({
+      expect(await requestRefusal('POST', '/indices', none)).toMatchObject({
         findings: [{ code: 'REQUIRED', path: 'universe.watchlist_id' }],
       });
       const patched = { index_id: 'LISTED', patches: [{ '/document/universe': universe }], rank_by: 'total_return' };
-      expect(await refused('POST', '/analytics/sweeps', patched)).toMatchObject({
+      expect(await requestRefusal('POST', '/analytics/sweeps', patched)).toMatchObject({
         findings: [{ code: 'IMMUTABLE_FIELD', path: 'patches[0]/document.universe.watchlist_id' }],
       });
     });

@@ -129,7 +129,7 @@ export function describeOtherViews(): void {
       ).toBe(412);
     });
 
-    test('a name shows its weights at the rebalances it was in', async () => {
+    test('a security shows its weights at the rebalances it was in', async () => {
       const { body: weights } = await service.checked('getWeights', '/analytics/MAIN/weights');
       const { identifier } = weights.weights[0];
       const { body } = await service.checked('getRunAsset', `/analytics/MAIN/assets/${identifier}`);

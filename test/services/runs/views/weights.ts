@@ -36,35 +36,35 @@ export function describeWeights(): void {
     });
 
     test('carry the risk of a stored model: that of the same estimate where it has the same returns', async () => {
-      const held = async (query: string) =>
+      const readWeights = async (query: string) =>
         (await service.checked('getWeights', `/analytics/MAIN/weights?${query}`)).body as WeightsView;
       await estimate('held', { index_id: 'MAIN', start: '2022-01-03', end: '2023-12-29' });
-      const own = await held('risk=true');
-      const by = await held('risk_model=held');
+      const own = await readWeights('risk=true');
+      const by = await readWeights('risk_model=held');
       expect(by.risk).toMatchObject({ risk_model: 'held', window_start: '2022-01-04', window_end: '2023-12-29' });
       expect(by.risk!.volatility).toBeCloseTo(own.risk!.volatility, 10);
       const shares = new Map(own.weights.map(({ identifier, risk_contribution: rc }) => [identifier, rc!]));
       for (const { identifier, risk_contribution: rc } of by.weights)
         expect(rc).toBeCloseTo(shares.get(identifier)!, 10);
-      const inline = await held('risk_estimator=gerber');
+      const inline = await readWeights('risk_estimator=gerber');
       await estimate('gerber', { estimator: 'gerber', index_id: 'MAIN', start: '2022-01-03', end: '2023-12-29' });
-      const stored = await held('risk_model=gerber');
+      const stored = await readWeights('risk_model=gerber');
       expect(inline.risk).toMatchObject({ risk_model: null, risk_estimator: 'gerber' });
       expect(inline.risk!.volatility).toBeCloseTo(stored.risk!.volatility, 12);
       expect(inline.risk!.volatility).not.toBeCloseTo(own.risk!.volatility, 6);
       for (const estimator of ['statistical', 'industries', 'styles']) {
-        const { risk, weights } = await held(`risk_estimator=${estimator}`);
+        const { risk, weights } = await readWeights(`risk_estimator=${estimator}`);
         expect(sum(weights.map((row) => row.risk_contribution!))).toBeCloseTo(risk!.volatility, 10);
       }
       const two = await service.checked('getWeights', '/analytics/MAIN/weights?risk_model=held&risk_estimator=gerber');
       expect(two.body.error.detail.findings[0].path).toBe('risk_estimator');
-      const wide = await held('risk_model=held&benchmark=WIDE');
+      const wide = await readWeights('risk_model=held&benchmark=WIDE');
       const active = wide.active_risk!;
       expect(active.uncovered.length).toBeGreaterThan(0); // The benchmark holds securities that MAIN does not.
       expect(sum(wide.weights.map((row) => row.active_risk_contribution!))).toBeCloseTo(active.tracking_error, 10);
       const [first, ...others] = by.weights.map(({ identifier }) => identifier);
       await estimate('one', { identifiers: [first] });
-      const { risk, weights } = await held('risk_model=one');
+      const { risk, weights } = await readWeights('risk_model=one');
       expect(risk!.uncovered).toEqual(others.toSorted());
       expect(risk!.covered_weight).toBe(weights[0]!.weight);
       expect(weights[0]!.risk_contribution).toBe(risk!.volatility);
@@ -107,12 +107,12 @@ export function describeWeights(): void {
 
     test('decompose by the factors of a stored model according to its covariance, and report missing and forecast parts', async () => {
       const query = 'benchmark=WIDE&as_of=2023-05-17';
-      const shown = async (rest: string) =>
+      const readFactorRisk = async (rest: string) =>
         (await service.checked('getFactorRisk', `/analytics/MAIN/factor-risk?${rest}`)).body;
       for (const estimator of ['statistical', 'industries', 'styles']) {
         const model = `by-${estimator}`;
         await estimate(model, { estimator, index_id: 'MAIN', start: '2022-01-03', end: '2023-12-29' });
-        const risk = await shown(`${query}&risk_model=${model}`);
+        const risk = await readFactorRisk(`${query}&risk_model=${model}`);
         const { body } = await service.checked('getWeights', `/analytics/MAIN/weights?${query}&risk_model=${model}`);
         const { tracking_error, covered_weight, uncovered, window_start, window_end } = body.active_risk;
         expect(risk.tracking_error).toBeCloseTo(tracking_error, 12);
@@ -132,22 +132,22 @@ export function describeWeights(): void {
         ]);
       }
       // Sectors by name are the industries of the estimator; on the last date there is no forecast.
-      const sectors = await shown('benchmark=WIDE');
-      const inline = await shown('benchmark=WIDE&risk_estimator=industries');
+      const sectors = await readFactorRisk('benchmark=WIDE');
+      const inline = await readFactorRisk('benchmark=WIDE&risk_estimator=industries');
       expect(inline).toMatchObject({ model: 'industries', risk_estimator: 'industries', findings: [] });
       expect(inline.total_variance).toBeCloseTo(sectors.total_variance, 14);
-      expect((await shown('benchmark=WIDE&factors=3')).findings).toMatchObject([
+      expect((await readFactorRisk('benchmark=WIDE&factors=3')).findings).toMatchObject([
         { code: 'NO_EFFECT', path: 'factors' },
       ]);
       await estimate('bare', { index_id: 'MAIN' });
       await estimate('other', {
-        identifiers: (await shown(`${query}&risk_model=by-styles`)).uncovered,
+        identifiers: (await readFactorRisk(`${query}&risk_model=by-styles`)).uncovered,
         estimator: 'styles',
       });
       const refusals = { 'risk_model=bare': 'risk_model', 'risk_model=by-styles&model=styles': 'model' };
       for (const [rest, path] of Object.entries(refusals))
-        expect((await shown(`benchmark=WIDE&${rest}`)).error.detail.findings[0].path).toBe(path);
-      expect((await shown('benchmark=WIDE&risk_model=other')).error.code).toBe('MODEL_LACKS_NAMES');
+        expect((await readFactorRisk(`benchmark=WIDE&${rest}`)).error.detail.findings[0].path).toBe(path);
+      expect((await readFactorRisk('benchmark=WIDE&risk_model=other')).error.code).toBe('MODEL_LACKS_NAMES');
     });
 
     test('and the risks of a date are those of the same securities in every view', async () => {

@@ -38,7 +38,7 @@ export async function startKeyService(): Promise<KeyService> {
   async function answer(incoming: IncomingMessage): Promise<readonly [number, string]> {
     const { method, url, headers } = incoming;
     const sent = await text(incoming);
-    if (url!.startsWith('/bucket/')) return object(headers);
+    if (url!.startsWith('/bucket/')) return createObject(headers);
     const token = headers['x-aws-ec2-metadata-token'] ?? headers.authorization ?? '';
     asked.push(`${method} ${url} ${sent || String(token)}`.trim());
     if (state.isSilent) return new Promise(() => {});
@@ -48,10 +48,10 @@ export async function startKeyService(): Promise<KeyService> {
       return [state.refusal[0], JSON.stringify({ code: state.refusal[1], message: 'secret' })];
     if (method === 'PUT') return [200, 'AQAEAN-token-of-the-machine=='];
     if (url === ROLE) return [200, 'divisor-role'];
-    return [200, JSON.stringify(members(++given, url!.startsWith(ROLE)))];
+    return [200, JSON.stringify(createMembers(++given, url!.startsWith(ROLE)))];
   }
 
-  function object(headers: IncomingMessage['headers']): readonly [number, string] {
+  function createObject(headers: IncomingMessage['headers']): readonly [number, string] {
     const key = /Credential=([^/]+)\//.exec(headers.authorization ?? '')?.[1];
     signed.push(`${key} ${headers['x-amz-security-token'] ?? 'no token'}`);
     const code = state.objectRefusal;
@@ -59,7 +59,7 @@ export async function startKeyService(): Promise<KeyService> {
     return code === undefined ? [200, 'content'] : [400, `<Error><Code>${code}</Code></Error>`];
   }
 
-  const members = (n: number, isMachine: boolean) => ({
+  const createMembers = (n: number, isMachine: boolean) => ({
     ...(isMachine
       ? { Code: 'Success', LastUpdated: '2026-11-22T10:00:00Z', Type: 'AWS-HMAC' }
       : { RoleArn: 'arn:aws:iam::111122223333:role/divisor' }),

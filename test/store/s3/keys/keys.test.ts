@@ -26,12 +26,12 @@ const ROLE = 'arn:aws:iam::111122223333:role/divisor';
 type Environment = Readonly<Record<string, string>>;
 
 /** Returns the settings that a process reads from an environment. */
-const told = (environment: Environment): AwsSettings =>
+const readKeySettings = (environment: Environment): AwsSettings =>
   awsOf(
     readSettings([], { AWS_SHARED_CREDENTIALS_FILE: '/dev/null/a', AWS_CONFIG_FILE: '/dev/null/b', ...environment })
       .settings,
   );
-const chosen = (environment: Environment): KeySource => chooseKeys(told(environment)).keys;
+const chooseSource = (environment: Environment): KeySource => chooseKeys(readKeySettings(environment)).keys;
 
 function clientOf(keys: KeySource, patienceMs = 0): S3Client {
   const access = { endpoint: service.origin, region: 'us-east-1', bucket: 'bucket', prefix: '', keys };
@@ -61,21 +61,25 @@ test('keys are taken from the first source that is given: keys, an identity, a p
     [{}, 'machine'],
   ];
   for (const [i, [, kind]] of sources.entries())
-    expect(chosen(Object.assign({}, ...sources.slice(i).map(([settings]) => settings)) as Environment).kind).toBe(kind);
+    expect(chooseSource(Object.assign({}, ...sources.slice(i).map(([settings]) => settings)) as Environment).kind).toBe(
+      kind,
+    );
   expect(
-    chosen({
+    chooseSource({
       AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: '/v2/1',
       AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://127.0.0.1/x',
     }),
   ).toMatchObject({
     url: 'http://169.254.170.2/v2/1',
   });
-  expect(chosen({ AWS_WEB_IDENTITY_TOKEN_FILE: '/t', AWS_ROLE_ARN: ROLE, AWS_REGION: 'cn-north-1' })).toMatchObject({
+  expect(
+    chooseSource({ AWS_WEB_IDENTITY_TOKEN_FILE: '/t', AWS_ROLE_ARN: ROLE, AWS_REGION: 'cn-north-1' }),
+  ).toMatchObject({
     endpoint: 'https://sts.cn-north-1.amazonaws.com.cn',
   });
 });
 
-test('a source that is given in part, or would send a token to another host, is refused with the name of its setting', async () => {
+test('an incomplete source, or one that sends a token to another host, is refused with its setting', async () => {
   const credentialsFile = await filed('credentials', '[other]\naws_access_key_id = A\n');
   const refusals: readonly (readonly [Environment, RegExp])[] = [
     [{ AWS_ACCESS_KEY_ID: 'A' }, /both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/],
@@ -88,14 +92,14 @@ test('a source that is given in part, or would send a token to another host, is 
     [{ AWS_EC2_METADATA_DISABLED: 'TRUE' }, /a profile, or a role of the pod/],
     [{ AWS_EC2_METADATA_SERVICE_ENDPOINT: 'x' }, /AWS_EC2_METADATA_SERVICE_ENDPOINT/],
   ];
-  for (const [settings, words] of refusals) expect(() => chosen(settings)).toThrow(words);
+  for (const [settings, words] of refusals) expect(() => chooseSource(settings)).toThrow(words);
   for (const containerUrl of [
     'https://keys.example/1',
     'http://169.254.170.23/v1/credentials',
     'http://[::1]:81/',
     'http://[fd00:ec2::23]/v1',
   ])
-    expect(chosen({ AWS_CONTAINER_CREDENTIALS_FULL_URI: containerUrl }).kind).toBe('container');
+    expect(chooseSource({ AWS_CONTAINER_CREDENTIALS_FULL_URI: containerUrl }).kind).toBe('container');
 });
 
 test('a profile has keys and region in either file, those of credentials first, and other keys once the file has them', async () => {
@@ -109,16 +113,16 @@ test('a profile has keys and region in either file, those of credentials first, 
   const place = artifactPlace({
     url: 's3://bucket/prefix',
     cache: { folder, bytesMax: 1 },
-    aws: told({ ...files, AWS_PROFILE: 'desk' }),
+    aws: readKeySettings({ ...files, AWS_PROFILE: 'desk' }),
   });
   expect(place).toMatchObject({
     access: { region: 'eu-west-1', endpoint: 'https://s3.eu-west-1.amazonaws.com', keys: { kind: 'profile' } },
   });
-  expect(chooseKeys(told({ ...files, AWS_DEFAULT_REGION: 'eu-north-1', AWS_PROFILE: 'desk' })).region).toBe(
+  expect(chooseKeys(readKeySettings({ ...files, AWS_DEFAULT_REGION: 'eu-north-1', AWS_PROFILE: 'desk' })).region).toBe(
     'eu-north-1',
   );
-  expect(chooseKeys(told(files))).toMatchObject({ region: 'us-west-2', keys: { kind: 'machine' } });
-  expect(() => chosen({ ...files, AWS_PROFILE: 'sso' })).toThrow(/uses sso_session, which is not supported/);
+  expect(chooseKeys(readKeySettings(files))).toMatchObject({ region: 'us-west-2', keys: { kind: 'machine' } });
+  expect(() => chooseSource({ ...files, AWS_PROFILE: 'sso' })).toThrow(/uses sso_session, which is not supported/);
   let now = 0;
   const current = createRenewedKeys(
     { kind: 'profile', profile: 'desk', configFile, credentialsFile },
@@ -135,7 +139,7 @@ test('a profile has keys and region in either file, those of credentials first, 
 test('a role by a token file, an agent of containers and the metadata of the machine each sign requests', async () => {
   const tokenFile = await filed('token', `${IDENTITY_TOKEN}\n`);
   const agentToken = await filed('agent', 'Basic of-the-agent');
-  const sts = chosen({
+  const sts = chooseSource({
     AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile,
     AWS_ROLE_ARN: ROLE,
     AWS_ROLE_SESSION_NAME: 'front-1',
@@ -153,13 +157,18 @@ test('a role by a token file, an agent of containers and the metadata of the mac
   const containerUrl = `${service.origin}/v1/credentials`;
   await read(
     clientOf(
-      chosen({ AWS_CONTAINER_CREDENTIALS_FULL_URI: containerUrl, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: agentToken }),
+      chooseSource({
+        AWS_CONTAINER_CREDENTIALS_FULL_URI: containerUrl,
+        AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: agentToken,
+      }),
     ),
   );
   await read(
-    clientOf(chosen({ AWS_CONTAINER_CREDENTIALS_FULL_URI: containerUrl, AWS_CONTAINER_AUTHORIZATION_TOKEN: 'plain' })),
+    clientOf(
+      chooseSource({ AWS_CONTAINER_CREDENTIALS_FULL_URI: containerUrl, AWS_CONTAINER_AUTHORIZATION_TOKEN: 'plain' }),
+    ),
   );
-  await read(clientOf(chosen({ AWS_EC2_METADATA_SERVICE_ENDPOINT: `${service.origin}/` })));
+  await read(clientOf(chooseSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: `${service.origin}/` })));
   expect(service.asked.slice(1)).toEqual([
     'GET /v1/credentials Basic of-the-agent',
     'GET /v1/credentials plain',
@@ -170,8 +179,8 @@ test('a role by a token file, an agent of containers and the metadata of the mac
   expect(service.signed).toEqual(['ASIA1 session-1', 'ASIA2 session-2', 'ASIA3 session-3', 'ASIA4 session-4']);
 });
 
-test('keys are asked for once by all who wait, again before they expire, and again when the store says that they have', async () => {
-  const keys = chosen({ AWS_CONTAINER_CREDENTIALS_FULL_URI: `${service.origin}/a` });
+test('concurrent callers share one request for keys, which is repeated before and at their expiry', async () => {
+  const keys = chooseSource({ AWS_CONTAINER_CREDENTIALS_FULL_URI: `${service.origin}/a` });
   const [one, other] = [clientOf(keys, 2000), clientOf(keys, 2000)];
   await Promise.all([read(one), read(other), read(one)]);
   expect(service.asked.length).toBe(1);
@@ -180,7 +189,7 @@ test('keys are asked for once by all who wait, again before they expire, and aga
   expect([service.asked.length, service.signed.at(-1)]).toEqual([2, 'ASIA2 session-2']);
 });
 
-test('while old keys are valid, a failed renewal is reported and retried; after they have expired the place is unavailable until one succeeds', async () => {
+test('a failed renewal is reported and retried while the keys are valid; after their expiry the place is unavailable until one succeeds', async () => {
   let now = 0;
   let fails = false;
   let calls = 0;
@@ -211,12 +220,12 @@ test('while old keys are valid, a failed renewal is reported and retried; after 
   expect([await idAt(3_599_000), keys.fault(), calls]).toEqual(['A6', undefined, 6]);
 });
 
-test('what gives no keys is named with its status and code, and neither keys nor tokens', async () => {
+test('a source without keys is reported with its status and code, without keys or tokens', async () => {
   const tokenFile = await filed('token', IDENTITY_TOKEN);
   const containerTokenFile = await filed('agent', 'SECRET-OF-MINE');
-  const identity = (sessionName: string) =>
+  const createIdentity = (sessionName: string) =>
     clientOf(
-      chosen({
+      chooseSource({
         AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile,
         AWS_ROLE_ARN: ROLE,
         AWS_ROLE_SESSION_NAME: sessionName,
@@ -225,39 +234,39 @@ test('what gives no keys is named with its status and code, and neither keys nor
     );
   const container = (path: string) =>
     clientOf(
-      chosen({
+      chooseSource({
         AWS_CONTAINER_CREDENTIALS_FULL_URI: `${service.origin}/${path}`,
         AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: containerTokenFile,
       }),
     );
   const words: string[] = [];
-  const refused = async (client: S3Client, pattern: RegExp): Promise<void> => {
+  const expectRefusal = async (client: S3Client, pattern: RegExp): Promise<void> => {
     words.push(await refusalOf(read(client)));
     expect(words.at(-1)).toMatch(pattern);
   };
   service.refusal = [400, 'InvalidIdentityToken'];
-  await refused(
-    identity('a'),
+  await expectRefusal(
+    createIdentity('a'),
     /keys for the role arn:aws:iam::111122223333:role\/divisor answers 400 InvalidIdentityToken/,
   );
   service.refusal = [503, 'ServiceUnavailable'];
-  await refused(identity('b'), /answers 503 ServiceUnavailable/);
+  await expectRefusal(createIdentity('b'), /answers 503 ServiceUnavailable/);
   service.refusal = [400, 'AccessDenied'];
-  await refused(container('c'), /agent with the keys of this container answers 400 AccessDenied/);
+  await expectRefusal(container('c'), /agent with the keys of this container answers 400 AccessDenied/);
   service.refusal = [404, 'x'];
-  await refused(
-    clientOf(chosen({ AWS_EC2_METADATA_SERVICE_ENDPOINT: service.origin })),
+  await expectRefusal(
+    clientOf(chooseSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: service.origin })),
     /metadata service of this machine answers 404/,
   );
   await filed('agent', 'SECRET-OF-MINE\nsecond: line');
-  await refused(container('d'), /must contain one line/);
+  await expectRefusal(container('d'), /must contain one line/);
   service.isSilent = true;
-  const silent = clientOf(chosen({ AWS_EC2_METADATA_SERVICE_ENDPOINT: `${service.origin}/silent` }));
-  await refused(
+  const silent = clientOf(chooseSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: `${service.origin}/silent` }));
+  await expectRefusal(
     silent,
     /metadata service of this machine cannot be reached at http:\/\/127\.0\.0\.1:\d+: it does not answer/,
   );
   await rm(tokenFile);
-  await refused(identity('e'), /AWS_WEB_IDENTITY_TOKEN_FILE cannot be read: ENOENT/);
+  await expectRefusal(createIdentity('e'), /AWS_WEB_IDENTITY_TOKEN_FILE cannot be read: ENOENT/);
   expect(words.join('\n')).not.toMatch(/OF-MINE|of-the-pod|secret/i);
 });

@@ -5,7 +5,7 @@ import type { LaidBlock, Part, Placement } from '#views/report/page/layout.js';
 import { paginate } from '#views/report/page/paginate.js';
 
 const frame = { top: 40, height: 500 };
-const part = (height: number): Part => ({ height, draw() {} });
+const createPart = (height: number): Part => ({ height, draw() {} });
 
 interface Sketch {
   readonly title: number;
@@ -26,8 +26,8 @@ const sketches = fc.array(
 
 function lay({ title, head, rows }: Sketch): LaidBlock {
   return {
-    title: title === 0 ? null : part(title),
-    sections: [{ head: head === 0 ? null : part(head), rows: rows.map(part) }],
+    title: title === 0 ? null : createPart(title),
+    sections: [{ head: head === 0 ? null : createPart(head), rows: rows.map(createPart) }],
   };
 }
 

@@ -69,7 +69,7 @@ export function describeFigures(): void {
       expect(text).toContain(`Capping: ${percentText(cap_drag)}. Costs: ${percentText(cost_drag)}.`);
     });
 
-    test('rebalances, newest first, with the names that joined and left', () => {
+    test('rebalances, newest first, with the securities that joined and left', () => {
       const { text } = builtIn('REBALANCE-A4', sample);
       const { rebalances } = openColumns((from, to) => sample.columns.subarray(from, to)).header;
       const dates = rebalances
@@ -159,13 +159,13 @@ export function describeFigures(): void {
     const textOf = (block: object): string =>
       readPdf(render({ template: parse([{ index_id: 'SAMPLE', ...block }]), figures }).bytes).text;
 
-    test.each(['attribution', 'risk'])('one name of %s is named', (source) => {
+    test.each(['attribution', 'risk'])('one security of %s is named', (source) => {
       const text = textOf({ kind: 'table', source, limit: 3 });
       for (const { asset_id } of contributions) expect(text).toMatch(new RegExp(`^${asset_id} `, 'm'));
       expect(text).not.toContain('others');
     });
 
-    test.each(['attribution', 'risk'])('two names of %s are summed up', (source) => {
+    test.each(['attribution', 'risk'])('two securities of %s are summed up', (source) => {
       const text = textOf({ kind: 'table', source, limit: 2 });
       expect(text.match(/^N\d{4} /gm)).toHaveLength(2);
       const [, , third, fourth] = contributions.map(({ contribution }) => contribution);
@@ -177,7 +177,7 @@ export function describeFigures(): void {
       ['table', 'constituents'],
       ['bar_chart', 'top_weights'],
       ['bar_chart', 'contributions'],
-    ])('one name is named in a %s of %s, two are left out', (kind, source) => {
+    ])('one security is named in a %s of %s, two are left out', (kind, source) => {
       const namesAt = (limit: number) => new Set(textOf({ kind, source, limit }).match(/N\d{4}/g));
       expect(namesAt(3).size).toBe(4);
       expect(namesAt(2).size).toBe(2);
@@ -197,15 +197,15 @@ export function describeFigures(): void {
 
     test('one sector is named, two are summed up', () => {
       const sectors = few.figures.sectors();
-      const weights = ({ length }: { readonly length: number }, limit: number): string => {
+      const formatWeights = ({ length }: { readonly length: number }, limit: number): string => {
         const text = textOf({ kind: 'bar_chart', source: 'sector_weights', limit });
         expect(text.match(/ \d+\.\d\d%/g)).toHaveLength(length);
         return text;
       };
-      const named = weights({ length: 4 }, 3);
+      const named = formatWeights({ length: 4 }, 3);
       for (const { sector, weight } of sectors) expect(named).toContain(`${sector} ${percentText(weight)}`);
       const rest = sectors[2]!.weight + sectors[3]!.weight;
-      expect(weights({ length: 3 }, 2)).toContain(`2 others ${percentText(rest)}`);
+      expect(formatWeights({ length: 3 }, 2)).toContain(`2 others ${percentText(rest)}`);
     });
   });
 

@@ -68,7 +68,7 @@ export function describeLayout(): void {
   });
 
   describe('long tables', () => {
-    const frame = (rows: number) => ({
+    const createFrame = (rows: number) => ({
       index: Array.from({ length: rows }, (_, i) => `row ${i}`),
       columns: ['Text', 'Figure', 'Mixed'],
       data: Array.from({ length: rows }, (_, i) => [
@@ -81,7 +81,7 @@ export function describeLayout(): void {
     test('repeat their head on every page and cut no row', () => {
       const pdf = readPdf(
         render({
-          template: parse([{ kind: 'table', title: 'Long', source: 'literal', limit: 500, frame: frame(500) }]),
+          template: parse([{ kind: 'table', title: 'Long', source: 'literal', limit: 500, frame: createFrame(500) }]),
         }).bytes,
       );
       assertSound(pdf, 36);
@@ -93,7 +93,7 @@ export function describeLayout(): void {
       expect(pdf.text).toContain('499,249.50');
     });
 
-    test('an index of many names is printed whole', () => {
+    test('an index of many securities is printed whole', () => {
       const names = IS_SOAK ? 3000 : 1000;
       const large = sampleRun({ names, end: '2021-01-08' });
       const pdf = readPdf(
@@ -166,16 +166,16 @@ export function describeLayout(): void {
         limit: 5000,
         frame: { index: rows.map((_, i) => i), columns: ['Text'], data: rows },
       };
-      const refused = (): unknown =>
+      const renderTooLong = (): unknown =>
         render({ template: parse([long], { size: 'LETTER', orientation: 'landscape', margin: 144 }) });
-      expect(refused).toThrow(
+      expect(renderTooLong).toThrow(
         expect.objectContaining({ name: 'Refusal', message: expect.stringContaining('more than 200 pages') as string }),
       );
     });
 
     test('a report can be stopped while it is drawn', () => {
       const stop = new Error('stopped');
-      const drawn = (): unknown =>
+      const drawReport = (): unknown =>
         renderReport({
           template: createBuiltInTemplate('TEARSHEET-A4', 'SAMPLE'),
           figures: new Map([['SAMPLE', sample.figures]]),
@@ -186,7 +186,7 @@ export function describeLayout(): void {
             if (fraction >= 0.5) throw stop;
           },
         });
-      expect(drawn).toThrow(stop);
+      expect(drawReport).toThrow(stop);
     });
   });
 }

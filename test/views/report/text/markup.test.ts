@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { parseMarkup } from '#views/report/text/markup.js';
 
-const plain = (text: string) => [{ text, isBold: false }];
+const createPlainText = (text: string) => [{ text, isBold: false }];
 
 test('empty lines part paragraphs; single breaks do not', () => {
   expect(parseMarkup('one\ntwo\n\n\nthree')).toEqual([
-    { marker: null, spans: plain('one two') },
-    { marker: null, spans: plain('three') },
+    { marker: null, spans: createPlainText('one two') },
+    { marker: null, spans: createPlainText('three') },
   ]);
 });
 
@@ -16,7 +16,7 @@ test('stars in pairs are bold, and stand as they are when they are not closed', 
     { text: 'b', isBold: true },
     { text: ' c', isBold: false },
   ]);
-  expect(parseMarkup('a **b')[0]!.spans).toEqual(plain('a **b'));
+  expect(parseMarkup('a **b')[0]!.spans).toEqual(createPlainText('a **b'));
   expect(parseMarkup('**a** **b')[0]!.spans).toEqual([
     { text: 'a', isBold: true },
     { text: ' **b', isBold: false },
@@ -25,10 +25,10 @@ test('stars in pairs are bold, and stand as they are when they are not closed', 
 
 test('dashes, stars and numbers begin entries of a list, which may go on in the next line', () => {
   expect(parseMarkup('list:\n- one\n  still one\n* two\n\n12. twelve\nafter')).toEqual([
-    { marker: null, spans: plain('list:') },
-    { marker: '-', spans: plain('one still one') },
-    { marker: '-', spans: plain('two') },
-    { marker: '12.', spans: plain('twelve after') },
+    { marker: null, spans: createPlainText('list:') },
+    { marker: '-', spans: createPlainText('one still one') },
+    { marker: '-', spans: createPlainText('two') },
+    { marker: '12.', spans: createPlainText('twelve after') },
   ]);
 });
 

@@ -14,11 +14,11 @@ const ofOne = (entry: Omit<Described, 'operands' | 'least' | 'most'>, apply: (x:
   least: 1,
   most: 1,
   options: [],
-  values: ({ operands }, at) => at.numbers(operands[0]!).map((x) => finite(apply(x))),
+  values: ({ operands }, at) => at.numbers(operands[0]!).map((x) => toFinite(apply(x))),
 });
 
 /** Returns a number, or missing if it is not finite. */
-const finite = (x: number): number => (x - x === 0 ? x : NaN);
+const toFinite = (x: number): number => (x - x === 0 ? x : NaN);
 
 /** Folds operands from left to right; missing if any is missing. */
 const fold = (

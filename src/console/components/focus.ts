@@ -1,0 +1,14 @@
+/** Returns true if the element that had the focus was removed or disabled. */
+export function isFocusLost(): boolean {
+  const active = document.activeElement;
+  return active === null || active === document.body || active.matches(':disabled');
+}
+
+/** Moves a lost focus to the heading of the page, which shows the result of what was pressed. */
+export function rescueFocus(): void {
+  if (!isFocusLost()) return;
+  const heading = document.querySelector<HTMLElement>('#main h1') ?? document.getElementById('main');
+  if (heading === null) return;
+  heading.tabIndex = -1;
+  heading.focus();
+}

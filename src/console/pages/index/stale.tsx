@@ -1,0 +1,73 @@
+import type { IndexDocumentBody, StaleState } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/action-button.js';
+import { Banner } from '../../components/banner.js';
+import { activateStore, attempt, type OnRefusal } from '../../state/actions.js';
+import { may } from '../../state/principal.js';
+import { runOf } from '../../state/refusals.js';
+import { notifyChange } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { say } from '../../state/toasts.js';
+import { runAgain } from './run-settings.js';
+
+interface StaleProps {
+  readonly id: string;
+  readonly stale: StaleState;
+  /** Data store of the index; null for the served one. */
+  readonly store: string | null;
+  readonly isStrategy: boolean;
+}
+
+/** Renders the reasons why the displayed run is stale, and what makes it or its successor current. */
+export function Stale({ id, stale, store, isStrategy }: StaleProps) {
+  // A run of an index that belongs to no store is current again once the store of the run is served.
+  const made = store === null ? stale.store_id : null;
+  return (
+    <Banner
+      kind="warning"
+      title="This run is out of date"
+      action={
+        <>
+          {made !== null && may('data') && (
+            <ActionButton kind="main" act={(onRefusal) => activateStore(made, onRefusal)}>
+              Serve {made}
+            </ActionButton>
+          )}
+          {made !== null && !isStrategy && may('write') && (
+            <ActionButton act={(onRefusal) => assignStore(id, made, onRefusal)}>
+              Assign {id} to {made}
+            </ActionButton>
+          )}
+          {may('run') && (
+            <ActionButton about={runOf(id)} act={(onRefusal) => runAgain(id, onRefusal)}>
+              Run again
+            </ActionButton>
+          )}
+        </>
+      }
+    >
+      <ul>
+        {stale.reasons.map((reason) => (
+          <li key={reason}>{reason}</li>
+        ))}
+      </ul>
+      {made !== null && (
+        <p>
+          {isStrategy ? 'Its index' : id} is assigned to no data store and is therefore computed on the served one:
+          serve {made}, {isStrategy ? 'assign the index to it' : `assign ${id} to it`}, or run again on the served
+          store.
+        </p>
+      )}
+    </Banner>
+  );
+}
+
+/** Stores the data store of an index in its definition. Levels do not change. */
+const assignStore = (id: string, store: string, onRefusal: OnRefusal) =>
+  attempt(async () => {
+    const params = { index_id: id };
+    const { answer, etag } = await service.value.callWithEtag('getIndex', { params });
+    const body = { ...answer, store_id: store } as unknown as IndexDocumentBody; // The service ignores what it derives.
+    await service.value.call('putIndex', { params, body, ifMatch: etag ?? undefined });
+    say('good', `${id} is computed on ${store}.`);
+    notifyChange();
+  }, onRefusal);

@@ -1,0 +1,132 @@
+import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
+import type { Clock } from '../clock.js';
+import type { TaskProgress } from '../compute-pool.js';
+import { logFields, type JobIdentity } from '../job-record.js';
+import { advance, isTerminal, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
+import { lifeLimits } from '../life-limits.js';
+import type { JobLog, JobQueue } from '../queue.js';
+import type { JobState } from '../status.js';
+import { createJobHistory, type JobHistory } from './job-history.js';
+import { createJobWatchers } from './watchers.js';
+
+/** A pending or running job. */
+export interface LiveJob {
+  readonly identity: JobIdentity;
+  readonly life: Life;
+}
+
+/** A live job with the writes that are in progress. */
+export interface Entry extends LiveJob {
+  life: Life;
+  /** The latest transition that was started. */
+  tail: Promise<unknown>;
+  isSettling: boolean;
+}
+
+/** Unfinished jobs in memory, with the changes of all jobs. */
+export interface LiveJobs extends Pick<JobQueue, 'watch' | 'watchAll'> {
+  readonly history: JobHistory;
+  /** Adds a stored job. */
+  adopt(identity: JobIdentity, life: Life): Entry;
+  get(jobId: string): Entry | undefined;
+  values(): Iterable<Entry>;
+  ids(): Iterable<string>;
+  counts(): { readonly pending: number; readonly running: number };
+  /** Updates the progress of a running job from its node; frozen while the next state is being written. */
+  refresh(entry: Entry): void;
+  /** Applies an event that is not stored. */
+  apply(entry: Entry, event: LifeEvent): void;
+  /** Returns the life after an event, or the reason why it comes too late. */
+  advance(entry: Entry, event: LifeEvent): Life | Impossible;
+  /** Makes a stored life visible. */
+  publish(entry: Entry, life: Life, event: LifeEvent): void;
+  /** Notifies the watchers of a job. */
+  notify(jobId: string): void;
+}
+
+export interface LiveJobsDependencies {
+  readonly clock: Clock;
+  readonly retryOf: RetryPolicies;
+  readonly log: JobLog;
+  /** Returns the progress of the attempt of a running job, if known. */
+  readonly progressOf: (job: LiveJob) => TaskProgress | undefined;
+  /** Called after every change of state, once it is visible. */
+  readonly onChange: (job: LiveJob, before: JobState, event: LifeEvent) => void;
+}
+
+export function createLiveJobs({ clock, retryOf, log, progressOf, onChange }: LiveJobsDependencies): LiveJobs {
+  const live = new Map<string, Entry>();
+  // Microseconds since 1970 at the start of the process.
+  const history = createJobHistory(clock.now() * 1000);
+  const watchers = createJobWatchers({ clock, liveIds: () => live.keys(), look: notifyOfProgress });
+  let runningCount = 0;
+
+  function adopt(identity: JobIdentity, life: Life): Entry {
+    const entry: Entry = { identity, life, tail: Promise.resolve(), isSettling: false };
+    live.set(identity.job_id, entry);
+    if (life.status === 'running') runningCount++;
+    history.add(identity, life.status);
+    return entry;
+  }
+
+  function publish(entry: Entry, life: Life, event: LifeEvent): void {
+    const { job_id: jobId } = entry.identity;
+    const before = entry.life.status;
+    entry.life = life;
+    runningCount += Number(life.status === 'running') - Number(before === 'running');
+    history.change(jobId, life.status);
+    if (isTerminal(life.status)) live.delete(jobId);
+    log.info(
+      { ...logFields(entry.identity), status: life.status, attempt: life.attempt, code: life.error?.code },
+      'job changed',
+    );
+    notify(jobId);
+    onChange(entry, before, event);
+  }
+
+  function refresh(entry: Entry): void {
+    if (entry.life.status !== 'running' || entry.isSettling) return;
+    const progress = progressOf(entry);
+    if (progress === undefined) return;
+    const { fraction, message } = progress;
+    const { attempt } = entry.life;
+    apply(entry, { type: 'progress', attempt, fraction, ...(message === undefined ? {} : { message }) });
+  }
+
+  function apply(entry: Entry, event: LifeEvent): void {
+    const next = advanceBy(entry, event);
+    if (typeof next !== 'string') entry.life = next;
+  }
+
+  const advanceBy = ({ identity, life }: Entry, event: LifeEvent): Life | Impossible =>
+    advance(life, event, lifeLimits(identity, { attempt: life.attempt, retryOf }));
+
+  function notify(jobId: string): void {
+    history.touch(jobId);
+    watchers.notify(jobId);
+  }
+
+  function notifyOfProgress(jobId: string): void {
+    const entry = live.get(jobId);
+    if (entry === undefined) return;
+    const { progress, message } = entry.life;
+    refresh(entry);
+    if (entry.life.progress !== progress || entry.life.message !== message) notify(jobId);
+  }
+
+  return {
+    history,
+    adopt,
+    get: (jobId) => live.get(jobId),
+    values: () => live.values(),
+    ids: () => live.keys(),
+    counts: () => ({ pending: live.size - runningCount, running: runningCount }),
+    refresh,
+    apply,
+    advance: advanceBy,
+    publish,
+    notify,
+    watch: watchers.watch,
+    watchAll: watchers.watchAll,
+  };
+}

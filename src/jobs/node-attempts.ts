@@ -1,0 +1,221 @@
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
+import type { ArtifactStore } from '#store/port.js';
+import { startAttempt, type RunningAttempt } from './attempt.js';
+import type { Clock } from './clock.js';
+import { TaskStopped, WorkerLost, type ComputePool } from './compute-pool.js';
+import type { NodeLimits } from './job-system.js';
+import type { Completion, JobKind } from './job-kind.js';
+import { traceAttempt } from './traced-attempt.js';
+import type { PartsKeeper } from './kept-parts.js';
+import { logFields, type JobIdentity } from './job-record.js';
+import { createOutageLog } from './outage-log.js';
+import type { Claim, Ending, JobLog, JobQueue, Lease, Node } from './queue.js';
+
+/** The attempts of one node, from their claims to their ends. */
+export interface NodeAttempts extends Pick<Node, 'progressOf'> {
+  /** Runs one claim to the end of its attempt. @param leave frees its place @param onEnd called at its end */
+  perform(claimed: Promise<Claim | undefined>, hooks: { readonly leave: () => void; readonly onEnd: () => void }): void;
+  /** Returns every attempt to the queue. */
+  stop(): Promise<void>;
+}
+
+export interface NodeAttemptsDependencies {
+  readonly queue: Pick<JobQueue, 'heartbeat' | 'complete' | 'parts'>;
+  readonly kinds: ReadonlyMap<JobKindName, JobKind<unknown>>;
+  readonly artifacts: ArtifactStore;
+  readonly pool: ComputePool;
+  readonly clock: Clock;
+  readonly limits: NodeLimits;
+  readonly log: JobLog;
+  /** Keeps outputs of parts across attempts. Default: none. */
+  readonly keeper?: PartsKeeper | undefined;
+  /** Returns true while claimed jobs may start. */
+  readonly isOpen: () => boolean;
+}
+
+/** Interval between checks of attempts: heartbeats and the time limit. */
+const TICK_MS = 1000;
+
+const STOPPED: Ending = { type: 'release', cause: 'the service was stopped' };
+const UNAVAILABLE: Ending = { type: 'release', cause: 'the database or the place of results was unavailable' };
+
+interface Running {
+  readonly lease: Lease;
+  readonly job: JobIdentity;
+  readonly attempt: RunningAttempt;
+  /** Start on the monotonic clock. */
+  readonly startedMs: number;
+  /** True while its end is being written. */
+  isEnding: boolean;
+}
+
+export function createNodeAttempts(dependencies: NodeAttemptsDependencies): NodeAttempts {
+  const { queue, artifacts, clock, limits, log, isOpen } = dependencies;
+  const outage = createOutageLog(log, () => clock.monotonicMs());
+  const running = new Map<Lease, Running>();
+  /** Claims, from their start to the end of their attempts. */
+  const performing = new Set<Promise<void>>();
+  let isTicking = false;
+
+  /** Runs one claim to the end of its attempt. Never rejects. @param leave frees its place */
+  async function perform(claimed: Promise<Claim | undefined>, leave: () => void): Promise<void> {
+    let entry: Running | undefined;
+    try {
+      entry = await begin(claimed, leave);
+      if (entry !== undefined) await Promise.race([settle(entry), graceAfterEnd(entry.attempt, clock, limits)]);
+    } catch (thrown) {
+      outage.failed(thrown, entry && logFields(entry.job));
+    } finally {
+      if (entry !== undefined) running.delete(entry.lease);
+    }
+  }
+
+  /** Starts the attempt of a claim; undefined if there is none to start. */
+  async function begin(claimed: Promise<Claim | undefined>, leave: () => void): Promise<Running | undefined> {
+    const claim = await claimed;
+    if (claim === undefined || claim.lease.isLost) return undefined;
+    const { lease, job } = claim;
+    const attempt = isOpen() ? startClaim(claim, leave, dependencies) : undefined;
+    if (attempt === undefined || attempt instanceof Refusal) {
+      await queue.complete(lease, attempt ? { type: 'fail', error: attempt.toDetail() } : STOPPED);
+      return undefined;
+    }
+    const entry: Running = { lease, job, attempt, startedMs: clock.monotonicMs(), isEnding: false };
+    running.set(lease, entry);
+    lease.onLost(() => running.has(lease) && attempt.end());
+    keepTicking();
+    return entry;
+  }
+
+  async function settle(entry: Running): Promise<void> {
+    const { attempt } = entry;
+    try {
+      const completion = await completionOf(attempt, artifacts);
+      if (completion === undefined) return void (await end(entry, UNAVAILABLE));
+      const { result, message = 'Done.', effect } = completion;
+      const isEnded = await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) });
+      if (isEnded) await artifacts.remove(attempt.spent).catch(() => {}); // garbage collection removes them
+      else await discard(attempt, artifacts);
+    } catch (thrown) {
+      // The next start decides whether a failed commit is on disk, and removes orphaned files.
+      if (isUnavailable(thrown)) throw thrown;
+      await discard(attempt, artifacts);
+      // The caller that stopped it has already decided the state of the job.
+      if (attempt.isEnded || thrown instanceof TaskStopped) return;
+      await end(entry, endingOf(thrown, entry, log));
+    }
+  }
+
+  /** Writes the end of an attempt. @returns true if it counted */
+  async function end(entry: Running, ending: Ending): Promise<boolean> {
+    entry.isEnding = true;
+    try {
+      return await queue.complete(entry.lease, ending);
+    } finally {
+      entry.isEnding = false;
+    }
+  }
+
+  function keepTicking(): void {
+    if (isTicking) return;
+    isTicking = true;
+    clock.after(TICK_MS, () => {
+      isTicking = false;
+      for (const entry of running.values()) {
+        const watched = entry.attempt.isEnded ? undefined : watchOver(entry);
+        watched?.then(outage.end, (thrown: unknown) => outage.failed(thrown, logFields(entry.job)));
+      }
+      if (running.size > 0) keepTicking();
+    });
+  }
+
+  /** Ends an attempt that exceeds its time limit; otherwise sends a heartbeat if it is alive. */
+  async function watchOver(entry: Running): Promise<void> {
+    const { attempt, lease, startedMs, isEnding } = entry;
+    if (!isEnding && clock.monotonicMs() - startedMs > limits.jobMsMax) {
+      const message = `The job ran longer than ${limits.jobMsMax / 1000} seconds.`;
+      await end(entry, { type: 'fail', error: { code: 'JOB_TIMEOUT', message, detail: null } });
+      attempt.end();
+    } else if ((isEnding || attempt.isAlive()) && !(await queue.heartbeat(lease))) attempt.end();
+  }
+
+  async function giveBack({ lease, attempt }: Running): Promise<void> {
+    await queue.complete(lease, STOPPED);
+    attempt.end();
+  }
+
+  return {
+    progressOf: (lease) => running.get(lease)?.attempt.progress(),
+    perform(claimed, { leave, onEnd }) {
+      const performed = perform(claimed, leave).finally(() => {
+        performing.delete(performed);
+        onEnd();
+      });
+      performing.add(performed);
+    },
+    async stop() {
+      // Attempts may read documents until they end; the documents are closed next.
+      await Promise.allSettled([...performing, ...[...running.values()].map(giveBack)]);
+    },
+  };
+}
+
+/** Returns the started work of a claimed job, or the reason why it cannot start. */
+function startClaim(
+  { lease, job, input, parts }: Claim,
+  onComputed: () => void,
+  { queue, kinds, artifacts, pool, clock, keeper }: NodeAttemptsDependencies,
+): RunningAttempt | Refusal {
+  const { kind: name } = job;
+  const kind = kinds.get(name);
+  if (kind === undefined) return new Refusal('NOT_SUPPORTED', `This build does not run jobs of the kind ${name}.`);
+  const payload = input && kind.decode(input.payload);
+  if (payload === undefined)
+    return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
+  const kept = parts === undefined ? keeper?.of(lease, input!) : undefined; // its payload is readable
+  const order = { kind, lease, payload, parts, kept, onComputed };
+  return traceAttempt(job, parts, () => startAttempt(order, { pool, artifacts, clock, offered: queue.parts }));
+}
+
+/** Returns the end of an attempt whose work failed. */
+function endingOf(thrown: unknown, { job, lease: { attempt } }: Running, log: JobLog): Ending {
+  if (thrown instanceof Refusal) return { type: 'fail', error: thrown.toDetail() };
+  if (thrown instanceof WorkerLost) return { type: 'crash', cause: thrown.message };
+  log.error({ ...logFields(job), attempt, err: thrown }, 'a job failed by a defect');
+  const message = `A defect of the service ended the job; see the log for ${job.job_id}, attempt ${attempt}.`;
+  return { type: 'fail', error: { code: 'INTERNAL', message, detail: null } };
+}
+
+/** Resolves in place of work that does not stop when asked, so that it cannot block the queue. */
+function graceAfterEnd(
+  attempt: RunningAttempt,
+  clock: Clock,
+  { cancelGraceMs }: Pick<NodeLimits, 'cancelGraceMs'>,
+): Promise<void> {
+  return new Promise((resolve) => attempt.onEnd(() => void clock.after(cancelGraceMs, resolve)));
+}
+
+async function discard({ written }: RunningAttempt, artifacts: ArtifactStore): Promise<void> {
+  if (written.length > 0) await artifacts.remove(written);
+}
+
+/**
+ * Returns the completion of an attempt once the names of its files are on disk, because its effect refers to them. An
+ * attempt whose store became unavailable is no failure of the job, which runs again. @returns undefined in that case
+ */
+async function completionOf(
+  attempt: RunningAttempt,
+  { health, settle }: Pick<ArtifactStore, 'health' | 'settle'>,
+): Promise<Completion | undefined> {
+  try {
+    const completion = await attempt.completion;
+    if (attempt.written.length > 0) await settle();
+    return completion;
+  } catch (thrown) {
+    if (attempt.isEnded || thrown instanceof TaskStopped || thrown instanceof WorkerLost) throw thrown;
+    const cause = isUnavailable(thrown) || health === undefined ? thrown : await health.explain(thrown);
+    if (!isUnavailable(cause)) throw cause;
+    return undefined; // garbage collection removes the files that it wrote
+  }
+}

@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto';
+import { isUnavailable } from '#domain/refusals/refusal.js';
+import type { PostgresDocuments } from '#store/postgres/document-store.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import type { AttemptKey } from '../attempt-key.js';
+import type { Clock } from '../clock.js';
+import type { TaskProgress } from '../compute-pool.js';
+import { endJob, eventOf } from '../ending.js';
+import { logFields } from '../job-record.js';
+import type { StoredInput } from '../kept-parts.js';
+import type { LifeEvent } from '../life-cycle.js';
+import { createLeases } from '../local/leases.js';
+import type { Claim, ClaimOrder, EndedJob, Ending, JobLog, JobQueue, Lease, QueueLimits } from '../queue.js';
+import { createHeartbeats } from './heartbeats.js';
+import { recordOf, type JobChange, type JobDocuments } from './job-documents.js';
+import type { JobRows, ReservedJob, Start } from './job-rows.js';
+import { createNotificationBuffer } from './notification-buffer.js';
+import { createOffers, type Offers } from './offers.js';
+import { createOwnAttempts } from './own-attempts.js';
+import type { Presence } from './presence.js';
+import type { SharedParts } from './shared-parts.js';
+
+/** Dependencies of the queue of a node and of its attempts. */
+export interface QueueDependencies {
+  readonly documents: Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransaction'>;
+  readonly rows: JobRows;
+  readonly presence: Presence;
+  /** Parts of running jobs, which nodes share. */
+  readonly parts?: SharedParts | undefined;
+  /** Name of this node, across restarts. */
+  readonly node: string;
+  readonly clock: Clock;
+  readonly limits: QueueLimits;
+  readonly log: JobLog;
+  /** Receives every job that this process ended. */
+  readonly onEnded?: (job: EndedJob) => void;
+  /** Called for the end of an abandoned attempt, which changed nothing. */
+  readonly onStale?: () => void;
+}
+
+export interface QueueAttemptsDependencies extends QueueDependencies {
+  readonly jobs: JobDocuments;
+  /** Returns the progress of an attempt of this node, if known. */
+  readonly progressOf: (lease: Lease) => TaskProgress | undefined;
+  /** Called for news about a job in an answer of the database. */
+  readonly onNews: (jobId: string) => void;
+  /** Called after every change of a job. */
+  readonly onChange: (jobId: string) => void;
+  readonly isDraining: () => boolean;
+  readonly isClosed: () => boolean;
+}
+
+/** Attempts of this node: their claims, heartbeats and ends. */
+export interface QueueAttempts extends Pick<JobQueue, 'claim' | 'heartbeat' | 'complete'> {
+  /** Runs the follow-up of a change that this process committed. */
+  follow(change: JobChange, event: LifeEvent): void;
+  /** Abandons an attempt. @returns true if it had not ended before */
+  lose(key: AttemptKey, cause: string): Promise<boolean>;
+  /** Checks at once whether the attempt of a job is still wanted. */
+  hear(jobId: string): void;
+  readonly takeBack: Offers['takeBack'];
+  close(): Promise<void>;
+}
+
+/** Delay before the end of an attempt retries the database. */
+const AGAIN_MS = 500;
+/** Events that end an attempt without its node, or with its thread. */
+const ENDS_OF_OTHERS: ReadonlySet<LifeEvent['type']> = new Set(['cancel', 'crash', 'lose']);
+
+export function createQueueAttempts(dependencies: QueueAttemptsDependencies): QueueAttempts {
+  const { documents, rows, presence, parts, clock, limits, log } = dependencies;
+  const { jobs, progressOf, onNews, onChange, onEnded, isDraining, isClosed } = dependencies;
+  const leases = createLeases();
+  const offers = createOffers({ rows, clock, memoryBytes: limits.jobBytesMax });
+  const hearing = createNotificationBuffer();
+  const own = createOwnAttempts();
+  const beats = createHeartbeats({ rows, leases, own, clock, ...limits, progressOf, onNews });
+
+  function follow({ identity, before, life }: JobChange, event: LifeEvent): void {
+    const changed = { identity, life };
+    const { job_id: jobId } = identity;
+    log.info(
+      { ...logFields(identity), status: life.status, attempt: life.attempt, code: life.error?.code },
+      'job changed',
+    );
+    if (life.status === 'running') leases.grant(changed, clock.monotonicMs());
+    else if (before.status === 'running') leases.end(changed, ENDS_OF_OTHERS.has(event.type));
+    const ended = endJob(changed);
+    if (ended !== undefined) onEnded?.(ended);
+    onChange(jobId);
+  }
+
+  /** Checks at once whether an attempt is still wanted: its row records a cancellation. */
+  function askAgain(lease: Lease | undefined): void {
+    if (lease !== undefined) void beats.prolong(lease).catch(() => {}); // a heartbeat tries again
+  }
+
+  async function lose(key: AttemptKey, cause: string): Promise<boolean> {
+    const event = eventOf({ type: 'lose', cause }, key.attempt, timestampOf(clock));
+    const moved = await jobs.move({ jobId: key.jobId, attempt: key, event });
+    if (typeof moved !== 'object') return false;
+    follow(moved, event);
+    await parts?.forget(key.jobId);
+    return true;
+  }
+
+  async function claim(order: ClaimOrder): Promise<Claim | undefined> {
+    if (isDraining()) return undefined;
+    const { node } = dependencies;
+    const event: LifeEvent = { type: 'start', at: timestampOf(clock), node };
+    const start = { node, leaseMs: limits.leaseMs, at: event.at, claim: randomUUID() };
+    const { value: taken, heard } = await hearing.during(() => take(order, start));
+    if (taken === undefined) return isDraining() || order.lane === 'light' ? undefined : parts?.claim(order);
+    const { begun, input } = taken;
+    if (begun === undefined) return undefined;
+    follow(begun, event);
+    const granted = leases.of(begun);
+    if (granted === undefined) return undefined;
+    own.start(granted, begun.seen);
+    if (heard.has(granted.jobId)) askAgain(granted);
+    return { lease: granted, job: begun.identity, input };
+  }
+
+  /** @returns the start of the offered job, if it was taken; undefined if none waits */
+  async function take(order: ClaimOrder, start: Start) {
+    const offered = await offers.next(order, start);
+    if (offered === undefined) return undefined;
+    return offers.orTakenBack(start, async () => {
+      if (isDraining() || !order.take(offered)) {
+        await (isDraining() ? rows.release(offered) : offers.leave(offered, order));
+        return {};
+      }
+      const beat = offered.seen.beat ?? (await rows.start(offered, start));
+      if (beat === undefined) return {}; // another node has it now
+      const startedAttempt = await jobs.begun({ ...offered, claim: start.claim }, beat);
+      return startedAttempt === undefined ? {} : { begun: startedAttempt, input: await inputOf(offered, documents) };
+    });
+  }
+
+  async function complete(lease: Lease, ending: Ending): Promise<boolean> {
+    if (parts?.isOf(lease)) return parts.complete(lease, ending);
+    const effect = ending.type === 'succeed' ? ending.effect : undefined;
+    for (let lost: unknown; ;) {
+      const isHeld = leases.isHeld(lease);
+      if (!isHeld && lost === undefined) return refuseStale(lease);
+      const event = eventOf(ending, lease.attempt, timestampOf(clock));
+      try {
+        const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }), seen: own.of(lease) };
+        const moved = isHeld ? await jobs.move(move) : undefined;
+        // An earlier try may have succeeded.
+        const fate = typeof moved === 'object' || lost === undefined ? moved : await jobs.fateOf(lease);
+        if (fate === 'unknown') throw lost;
+        if (typeof fate !== 'object') return refuseStale(lease);
+        follow(fate, event);
+        return true;
+      } catch (thrown) {
+        // The attempt is fenced: however often and late it retries, it ends once.
+        if (!isUnavailable(thrown) || isClosed() || thrown === lost) throw thrown;
+        lost = thrown;
+      }
+      await new Promise<void>((resolve) => void clock.after(AGAIN_MS, resolve));
+      // A heartbeat shows that the attempt is alive while its end cannot be written.
+      if (leases.isHeld(lease)) await beats.prolong(lease).catch(() => {});
+    }
+  }
+
+  /** @returns false: the end of an abandoned attempt is ignored */
+  function refuseStale(lease: Lease): false {
+    leases.lose(lease);
+    presence.noteStale();
+    log.warn({ job_id: lease.jobId, attempt: lease.attempt }, 'the end of an abandoned attempt is ignored');
+    dependencies.onStale?.();
+    return false;
+  }
+
+  return {
+    follow,
+    lose,
+    hear(jobId) {
+      hearing.hear(jobId); // a job whose start is being written has no lease yet
+      askAgain(leases.ofJob(jobId));
+    },
+    takeBack: offers.takeBack,
+    claim,
+    heartbeat: (lease) => (parts?.isOf(lease) ? parts.heartbeat(lease) : beats.heartbeat(lease)),
+    complete,
+    close: offers.close,
+  };
+}
+
+const timestampOf = (clock: Pick<Clock, 'now'>): string => formatTimestamp(clock.now());
+
+/** Returns the input of a job. */
+async function inputOf(
+  { jobId, sequence, seen, input }: ReservedJob,
+  documents: Pick<PostgresDocuments, 'get'>,
+): Promise<Claim['input']> {
+  // The input of the offered job is not replaced before the job has ended.
+  const isItsOwn = recordOf(seen.found)?.sequence === sequence;
+  const stored = isItsOwn ? input : await documents.get('job-input', jobId);
+  // `add` wrote it and the store checked it.
+  return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as StoredInput);
+}

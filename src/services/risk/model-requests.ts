@@ -1,0 +1,129 @@
+import { callOnce } from '#base/once.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
+import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import type { RiskModelPayload } from '#domain/jobs/payloads.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { compareText, type Finding } from '#domain/refusals/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { assertFewSecurities } from '#domain/risk/model-parts.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import { lookupOf } from '#market/serving/market-lookup.js';
+import type { DocumentStore } from '#store/port.js';
+import type { RunStates } from '../runs/run-states.js';
+import { readRecordedClosures } from '../stored/recorded-closures.js';
+import { requireRun } from '../stored/run-documents.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { requireModel } from '../stored/used-models.js';
+
+/** Requests of estimates, with the stored documents that they refer to. */
+export interface ModelRequests {
+  /** Returns the request; one without securities repeats the stored one, unless it differs otherwise. */
+  settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest>;
+  /** @throws Refusal VALIDATION_FAILED, DOCUMENT_UNREADABLE, STORE_MISMATCH */
+  payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload>;
+  /** Returns calendar, currency and treatment of the run of an index. */
+  termsOf(runId: string): Promise<Omit<NonNullable<RiskModelPayload['run']>, 'run_id'>>;
+  /**
+   * Returns the store of the run of an index, on which its securities are estimated; undefined for the store of the
+   * call.
+   */
+  storeOfRun(indexId: string | null): Promise<string | undefined>;
+}
+
+/** The request of an absent body. */
+const defaultsText = callOnce(() => toCanonicalJson(RiskModelRequest.parse({})));
+
+export function createModelRequests({
+  documents,
+  states,
+}: {
+  readonly documents: DocumentStore;
+  readonly states: Pick<RunStates, 'requireMarket' | 'storeOf'>;
+}): ModelRequests {
+  async function settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
+    if (request.identifiers.length > 0 || request.index_id !== null) return request;
+    const isAbsent = toCanonicalJson(request) === defaultsText();
+    if (isAbsent && (await documents.get('risk-model', modelId)) !== undefined) {
+      const { request: earlier } = (await requireModel(documents, modelId)).document;
+      if (earlier !== undefined) return earlier;
+    }
+    throw new Refusal(
+      'UNIVERSE_REQUIRED',
+      `The risk model ${modelId} needs identifiers or an index_id (--identifiers or --index).`,
+    );
+  }
+
+  async function payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload> {
+    const runId = indexOf(request);
+    if (runId === null) {
+      const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
+      assertFewSecurities(identifiers.length, 'identifiers');
+      assertKnown(market, request.identifiers);
+      return { model_id: modelId, request, identifiers, run: null };
+    }
+    return { model_id: modelId, request, identifiers: null, run: { run_id: runId, ...(await termsOf(runId)) } };
+  }
+
+  async function termsOf(runId: string) {
+    const document = await indexOfRun(runId);
+    const { calendar, currency } = document;
+    const closures = await readRecordedClosures(documents);
+    return { calendar, ...(closures && { closures }), currency, treatment: await treatmentOf(document) };
+  }
+
+  async function indexOfRun(runId: string): Promise<IndexDocument> {
+    const finding = (message: string) =>
+      refuseWithFindings('request', [
+        { severity: 'error', code: 'RUN_NOT_FOUND', message, path: 'index_id', value: runId },
+      ]);
+    if ((await documents.get('run', runId)) === undefined)
+      throw finding(`${runId} has no stored run to take names from: run its backtest first.`);
+    const run = await requireRun(documents, runId);
+    await states.requireMarket(run); // Names of another store would be missing without a word.
+    const document = await findIndex(documents, run.index_id);
+    if (document === undefined) throw finding(`The index of the run of ${runId} was deleted.`);
+    return document;
+  }
+
+  /** A derived index has the treatment of its source. */
+  async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
+    if (document.pipeline) return document.pipeline.treatment;
+    const [parentId] = listReferences(document);
+    const parent = parentId === undefined ? undefined : await findIndex(documents, parentId);
+    if (parent === undefined)
+      throw new Refusal('INDEX_NOT_FOUND', `The index ${parentId}, from which ${document.id} derives, is not stored.`);
+    return treatmentOf(parent);
+  }
+
+  async function storeOfRun(indexId: string | null): Promise<string | undefined> {
+    if (indexId === null) return undefined;
+    await indexOfRun(indexId);
+    return states.storeOf(await requireRun(documents, indexId));
+  }
+
+  return { settle, payloadOf, termsOf, storeOfRun };
+}
+
+/** Returns the index whose securities a model has; null if the request lists them, which takes precedence. */
+export function indexOf({ identifiers, index_id: indexId }: RiskModelRequest): string | null {
+  return identifiers.length > 0 ? null : indexId;
+}
+
+/** @throws Refusal VALIDATION_FAILED with one finding for each security that the store lacks */
+function assertKnown(market: MarketData, identifiers: readonly string[]): void {
+  const lookup = lookupOf(market);
+  const findings = identifiers.flatMap((identifier, i): Finding[] => {
+    if (lookup.positionOf(identifier) !== undefined) return [];
+    return [
+      {
+        severity: 'error',
+        code: 'UNKNOWN_IDENTIFIER',
+        message: `The data contains no prices for ${identifier}.`,
+        path: `identifiers[${i}]`,
+        value: identifier,
+      },
+    ];
+  });
+  if (findings.length > 0) throw refuseWithFindings('request', findings);
+}

@@ -1,0 +1,15 @@
+import type { Page } from 'playwright-core';
+import { eventually } from '../desk.js';
+
+/** Makes the universe a set: its parts are universes, and the first one is that of before. */
+export async function combineUniverses(page: Page): Promise<void> {
+  await page.getByLabel('Kind').selectOption('all');
+  await page.getByLabel('Kind').selectOption('difference');
+  const excluded = page.getByRole('group', { name: 'Universe 2' });
+  await excluded.getByLabel('Kind').selectOption('list');
+  await excluded.getByLabel('Names').fill('NOBODY');
+  const parts = '"of":[{"kind":"all"},{"kind":"list","identifiers":["NOBODY"]}]';
+  await eventually(() => new URL(page.url()).searchParams.get('draft')).toContain(parts);
+  await page.getByLabel('Kind').first().selectOption('all');
+  await excluded.waitFor({ state: 'detached' });
+}

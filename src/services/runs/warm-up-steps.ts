@@ -58,25 +58,29 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     if (!answers) return yield code('heavy');
     yield code('light');
     yield query('market', 'warm-up', () => ({ names: [], market: handle, plan: null }));
-    if (market.dates.length * market.identifiers.length <= CELLS_MAX) yield* questionsOn(served);
     yield code('heavy');
     if (market.dates.length * market.identifiers.length > CELLS_MAX) return;
-    yield* practiceOn(served);
+    yield practice('run', served); // It saves a job more than all later turns, and delays views by a second at most.
+    yield* questionsOn(served);
+    for (const key of PRACTICE_TURNS) yield practice(key, served);
     yield* exposuresOn(served);
     const askedRun = asked === undefined ? undefined : await runs.find(asked);
     // Of several services, only one may prepare a run: the one that was asked for it.
     yield* stylesOn(served, isAlone ? [askedRun, await runs.readLatest()] : [askedRun]);
   }
 
-  /** Practice runs whose results are discarded: one per new market, and as many per thread as make its code fast. */
-  async function* practiceOn({ handle, market }: ServedMarket): AsyncGenerator<WarmUpRequest> {
-    const run = await runs.readLatest();
-    const stored = await runs.indexOf(run);
-    const plan = await practicePlan(documents, stored, market);
-    const storedPrices = run ? listEarlierFiles(run) : [];
-    for (const key of ['run', ...PRACTICE_TURNS])
-      yield query(key, 'warm-up', () => ({ names: [], market: handle, plan, storedPrices }), 'heavy');
-  }
+  /** Practice whose results are discarded: one per new market, and as many per thread as make its code fast. */
+  const practice = (key: string, { handle, market }: ServedMarket): WarmUpRequest =>
+    query(
+      key,
+      'warm-up',
+      async () => {
+        const run = await runs.readLatest();
+        const plan = await practicePlan(documents, await runs.indexOf(run), market);
+        return { names: [], market: handle, plan, storedPrices: run ? listEarlierFiles(run) : [] };
+      },
+      'heavy',
+    );
 
   async function* questionsOn(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const run = await runs.readLatest();

@@ -195,12 +195,12 @@ test('a task that no thread has run waits for the thread of one that yields, one
   const ending = new AbortController();
   const input = { steps: 100_000, ms: 1 };
   const occupied = run('step', input, ending.signal);
-  await until(() => hasStarted(occupied));
+  await waitUntil(() => hasStarted(occupied));
   await run('echo', 'on the other thread').output;
   ending.abort();
   await expect(occupied.output).rejects.toMatchObject({ name: 'TaskStopped' });
   const long = pool.run({ lane: 'heavy', task: 'step' as TaskName, input: input as never, yields: true });
-  await until(() => long.progress().fraction > 0);
+  await waitUntil(() => long.progress().fraction > 0);
   expect(await run('echo', 'heavy').output).toBe('heavy');
   expect(pool.load('heavy')).toBe(1);
   const first = run('thread');
@@ -213,7 +213,7 @@ test('a light task that yields stops for a heavy one, unless that yields too', a
   const { pool, run } = openHostilePool({ workers: 1 });
   const input = { steps: 100_000, ms: 1 } as never;
   const long = pool.run({ lane: 'light', task: 'step' as TaskName, input, yields: true });
-  await until(() => long.progress().fraction > 0);
+  await waitUntil(() => long.progress().fraction > 0);
   const practice = { lane: 'heavy', task: 'echo' as TaskName, yields: true } as const;
   expect(await pool.run({ ...practice, input: 'practice' as never }).output).toBe('practice');
   expect(pool.load('light')).toBe(1);

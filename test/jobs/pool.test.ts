@@ -217,8 +217,9 @@ test('a light task that yields stops for a heavy one, unless that yields too', a
   const practice = { lane: 'heavy', task: 'echo' as TaskName, yields: true } as const;
   expect(await pool.run({ ...practice, input: 'practice' as never }).output).toBe('practice');
   expect(pool.load('light')).toBe(1);
+  const stopped = expect(long.output).rejects.toMatchObject({ name: 'TaskStopped' });
   expect(await run('echo', 'heavy').output).toBe('heavy');
-  await expect(long.output).rejects.toMatchObject({ name: 'TaskStopped' });
+  await stopped;
   await pool.close();
 });
 

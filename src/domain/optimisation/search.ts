@@ -2,7 +2,7 @@ import type { ActiveState } from '#kernels/optimisation/active-set/active-state.
 import type { NonConvexRow } from '../constraints/program-row.js';
 import { branchAndBound, nodesMaxOf, type BranchOutcome } from './branch-and-bound.js';
 import { certifiedBound, proveChoice, type CertifiedBound } from './certified-bound.js';
-import type { Change } from './relaxation/parameter-change.js';
+import type { RowParameterChange } from './relaxation/parameter-change.js';
 import {
   attainsLowerBound,
   isRuledOut,
@@ -38,7 +38,7 @@ export type Proof = 'brief' | 'quick' | 'thorough';
 
 export interface SearchOptions {
   readonly includes?: ((origin: Origin) => boolean) | undefined;
-  readonly changes?: readonly Change[] | undefined;
+  readonly changes?: readonly RowParameterChange[] | undefined;
   /** Active set of a similar problem. */
   readonly warm?: ActiveState | undefined;
   /**
@@ -306,7 +306,7 @@ function solveChoice(
 }
 
 /** Moves the parameters of a non-convex row, which have the client's names. */
-function moveRow(row: NonConvexRow, origin: Origin, changes: readonly Change[] = []): NonConvexRow {
+function moveRow(row: NonConvexRow, origin: Origin, changes: readonly RowParameterChange[] = []): NonConvexRow {
   const own = changes.filter((change) => change.origin === origin);
   return own.length === 0 ? row : { ...row, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) };
 }

@@ -3,7 +3,7 @@ import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import type { TaskName } from '#jobs/tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { reachedBy } from '../indices/reached-documents.js';
-import { createRequestStep, OF_THREAD, type Step } from './warm-up-requests.js';
+import { createRequestStep, OF_THREAD, type WarmUpRequest } from './warm-up-requests.js';
 import { createWarmUpExposures } from './warm-up-exposures.js';
 import { createWarmUpRuns } from './warm-up-runs.js';
 import { prepareViews } from './warm-up-views.js';
@@ -29,7 +29,7 @@ const PRACTICE_TURNS = Array.from({ length: 11 }, (_, turn) => `${OF_THREAD}run 
 /** Steps that warm up a market, the most valuable first. */
 export interface WarmUpSteps {
   /** Returns the steps for a market. Requests about a run refer to the latest stored run. */
-  on(served: ServedMarket): AsyncIterable<Step>;
+  on(served: ServedMarket): AsyncIterable<WarmUpRequest>;
   /** A run was stored. */
   stored(runId: string): void;
   /** Records that a run was asked for its exposures. @returns true if it is another run than before */
@@ -53,7 +53,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   /** Run whose exposures were requested last. */
   let asked: string | undefined;
 
-  async function* stepsOn(served: ServedMarket): AsyncGenerator<Step> {
+  async function* stepsOn(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const { handle, market } = served;
     if (!answers) return yield code('heavy');
     yield code('light');
@@ -70,7 +70,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   }
 
   /** Practice whose results are discarded: one per new market, and as many per thread as make its code fast. */
-  const practice = (key: string, { handle, market }: ServedMarket): Step =>
+  const practice = (key: string, { handle, market }: ServedMarket): WarmUpRequest =>
     query(
       key,
       'warm-up',
@@ -82,7 +82,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
       'heavy',
     );
 
-  async function* questionsOn(served: ServedMarket): AsyncGenerator<Step> {
+  async function* questionsOn(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const run = await runs.readLatest();
     if (run) yield* prepareViews(run, served, { documents, artifacts, runs, query });
     const index = await runs.indexOf(run);
@@ -95,7 +95,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     }));
   }
 
-  const code = (lane: Lane): Step =>
+  const code = (lane: Lane): WarmUpRequest =>
     query(`${OF_THREAD}code ${lane}`, 'warm-up', () => ({ names: CODE[lane], market: null, plan: null }), lane);
 
   return {

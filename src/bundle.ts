@@ -3,7 +3,13 @@ import { statSync } from 'node:fs';
 /**
  * Entry points of processes and threads, and code that is loaded later; `scripts/bundle.mjs` creates a file of each.
  */
-export type Entry = 'dispatch' | 'market-process-tasks' | 'mcp-sdk.cjs' | 'result-writer' | 'tasks' | 'transports.cjs';
+export type BundleEntry =
+  | 'dispatch'
+  | 'market-process-tasks'
+  | 'mcp-sdk.cjs'
+  | 'result-writer'
+  | 'tasks'
+  | 'transports.cjs';
 
 const BUNDLE = new URL('../bundle/', import.meta.url);
 const COMPILED = new URL('../.build/sources.tsbuildinfo', import.meta.url);
@@ -12,7 +18,7 @@ const COMPILED = new URL('../.build/sources.tsbuildinfo', import.meta.url);
  * Returns the path of an entry point in the bundle, whose few files load in half the time of hundreds; undefined if the bundle has
  * not been built since the sources were compiled. A package without the state of the compiler is as it was built.
  */
-export function bundlePath(entry: Entry): string | undefined {
+export function bundlePath(entry: BundleEntry): string | undefined {
   const built = findChangeTime(new URL('built.json', BUNDLE));
   const isCurrent = built !== undefined && built >= (findChangeTime(COMPILED) ?? 0);
   return isCurrent ? new URL(entry.endsWith('.cjs') ? entry : `${entry}.js`, BUNDLE).href : undefined;

@@ -7,7 +7,7 @@ import {
   createStep,
   findLongestStep,
   type Iterate,
-  type Step,
+  type InteriorStep,
 } from './interior-steps.js';
 import { createNewtonSystem } from './newton-system.js';
 import type {
@@ -235,7 +235,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   const extra = new Float64Array(n);
   const goals = createGoals(count, m, bounds.length);
 
-  function computeDirection(step: Step): void {
+  function computeDirection(step: InteriorStep): void {
     extra.fill(0);
     bounds.forEach(({ security, sign: way, limit }, b) => {
       const left = way * (w[security]! - limit) + boundSlack[b]!;
@@ -256,7 +256,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   }
 
   /** Computes the changes of the other unknowns from those of the system. */
-  function complete({ dz, dy, dw, dzl, dzu, ds, de, db, dp }: Step): void {
+  function complete({ dz, dy, dw, dzl, dzu, ds, de, db, dp }: InteriorStep): void {
     for (let i = 0; i < n; i++) {
       let change = 0;
       for (let j = start[i]!; j < start[i + 1]!; j++) {
@@ -278,7 +278,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     });
   }
 
-  function move(step: Step, primal: number, dual: number): void {
+  function move(step: InteriorStep, primal: number, dual: number): void {
     for (let j = 0; j < count; j++) {
       z[j]! += primal * step.dz[j]!;
       zl[j]! += dual * step.dzl[j]!;

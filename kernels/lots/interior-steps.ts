@@ -18,7 +18,7 @@ export interface Iterate {
 }
 
 /** Changes of all unknowns: trades, their multipliers, rows, bounds of weights, the tax. */
-export interface Step {
+export interface InteriorStep {
   readonly dz: Float64Array;
   readonly dzl: Float64Array;
   readonly dzu: Float64Array;
@@ -31,7 +31,7 @@ export interface Step {
   dt: number;
 }
 
-export function createStep(trades: number, securities: number, rows: number, bounds: number): Step {
+export function createStep(trades: number, securities: number, rows: number, bounds: number): InteriorStep {
   return {
     dz: new Float64Array(trades),
     dzl: new Float64Array(trades),
@@ -56,7 +56,7 @@ export interface StepLengths {
 const reachOf = (value: number, change: number): number => (change < 0 ? -value / change : Infinity);
 
 /** Returns the longest step up to 1 that keeps every pair positive, times a share. */
-export function findLongestStep(at: Iterate, step: Step, share: number): StepLengths {
+export function findLongestStep(at: Iterate, step: InteriorStep, share: number): StepLengths {
   const { size, z, zl, zu } = at;
   let primal = Infinity;
   let dual = Infinity;
@@ -82,7 +82,7 @@ export function findLongestStep(at: Iterate, step: Step, share: number): StepLen
 }
 
 /** Returns the mean product of the pairs after a step. */
-export function computeComplementarity(at: Iterate, step: Step, { primal, dual }: StepLengths): number {
+export function computeComplementarity(at: Iterate, step: InteriorStep, { primal, dual }: StepLengths): number {
   const { size, z, zl, zu } = at;
   let total = 0;
   let pairs = 2 * z.length + at.y.length + at.boundSlack.length;
@@ -146,7 +146,7 @@ export const createGoals = (count: number, rows: number, bounds: number): Goals 
 });
 
 /** Targets complementarity `goal`, less the second-order terms of another step. */
-export function setGoals(goals: Goals, goal: number, other: Step | null): void {
+export function setGoals(goals: Goals, goal: number, other: InteriorStep | null): void {
   for (const list of Object.values(goals) as Float64Array[]) list.fill(goal); // They have no other members.
   if (other === null) return;
   const { dz, dzl, dzu, dy, ds, de, db, dp } = other;

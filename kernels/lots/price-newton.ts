@@ -146,17 +146,6 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     return true;
   }
 
-  /** Longest step that keeps the multipliers within their bounds. */
-  function longest(): number {
-    let length = 1;
-    for (let j = 0; j < m; j++) {
-      const change = step[k + j]!;
-      const room = STEP_SHARE * (change < 0 ? y[j]! : penalties[j]! - y[j]!);
-      if (Math.abs(change) * length > room) length = room / Math.abs(change);
-    }
-    return length;
-  }
-
   evaluate();
   return {
     /** Largest residual: of the exposures, and of rows times their distance from the other bound. */
@@ -172,7 +161,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     /** One step. The dual is concave: a length is accepted where its slope has hardly changed sign. @returns the length */
     advance(mu: number): number {
       if (!computeDirection(mu)) return 0;
-      let length = longest();
+      let length = findLongestStep(step.subarray(k), y, penalties);
       before.set(prices);
       const first = climb(mu);
       for (let tries = 0; ; tries++) {
@@ -193,6 +182,17 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   function multipliers() {
     return { exposures: prices.slice(0, k).map((price) => price / (2 * aversion)), variance: 0, rows: y };
   }
+}
+
+/** Returns the longest step that keeps the multipliers within their bounds. */
+function findLongestStep(step: Float64Array, y: Float64Array, penalties: Float64Array): number {
+  let length = 1;
+  for (let j = 0; j < y.length; j++) {
+    const change = step[j]!;
+    const room = STEP_SHARE * (change < 0 ? y[j]! : penalties[j]! - y[j]!);
+    if (Math.abs(change) * length > room) length = room / Math.abs(change);
+  }
+  return length;
 }
 
 function startingPrices(

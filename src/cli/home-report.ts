@@ -1,4 +1,4 @@
-import { screenOf, table, type Cell } from './terminal.js';
+import { screenOf, table, type TerminalCell } from './terminal.js';
 
 /** Output of a command on a home: rows for a person, one JSON object per line for a program. */
 export interface HomeReport<T extends object> {
@@ -6,7 +6,7 @@ export interface HomeReport<T extends object> {
   /** Draws the progress of the work, on a terminal only. */
   progress(text: string): void;
   /** Prints the rows under a header, or each record as a line of JSON. */
-  print(records: readonly T[], header: readonly string[], row: (record: T) => readonly (string | Cell)[]): void;
+  print(records: readonly T[], header: readonly string[], row: (record: T) => readonly (string | TerminalCell)[]): void;
 }
 
 export function homeReport<T extends object>(json: boolean | undefined): HomeReport<T> {

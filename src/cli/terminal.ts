@@ -11,24 +11,24 @@ export function screenOf(stream: NodeJS.WriteStream): Screen {
   return { write: (text) => void stream.write(text), isTerminal: stream.isTTY === true, columns: stream.columns ?? 80 };
 }
 
-export interface Cell {
+export interface TerminalCell {
   readonly text: string;
   readonly align?: 'left' | 'right';
 }
 
 /** Formats rows of cells padded to common widths, with two spaces between columns and no trailing blanks. */
-export function table(rows: readonly (readonly (string | Cell)[])[], indent = 2): string {
+export function table(rows: readonly (readonly (string | TerminalCell)[])[], indent = 2): string {
   const cells = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? { text: cell } : cell)));
   const widths: number[] = [];
   for (const row of cells) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.text.length)));
-  const line = (row: readonly Cell[]) =>
+  const line = (row: readonly TerminalCell[]) =>
     row
       .map((cell, i) => (cell.align === 'right' ? cell.text.padStart(widths[i]!) : cell.text.padEnd(widths[i]!)))
       .join('  ');
   return cells.map((row) => `${' '.repeat(indent)}${line(row).trimEnd()}\n`).join('');
 }
 
-export const right = (text: string): Cell => ({ text, align: 'right' });
+export const right = (text: string): TerminalCell => ({ text, align: 'right' });
 
 /** Formats a fraction as a percentage with two decimals. */
 export function percent(fraction: number | null): string {
@@ -45,7 +45,7 @@ export function formatWhole(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-export interface Step {
+export interface TerminalStep {
   /** Draws progress, pace and remaining time; redrawn on a terminal, ignored on a pipe. */
   progress(fraction: number, message: string): void;
   /** Draws the elapsed time of a step without known progress. */
@@ -60,7 +60,7 @@ const BAR_CELLS = 20;
 const NAME_COLUMNS = 34;
 
 /** Starts a named step: the name stays, and the right side changes until the outcome replaces it. */
-export function step(screen: Screen, name: string, now: () => number = () => performance.now()): Step {
+export function step(screen: Screen, name: string, now: () => number = () => performance.now()): TerminalStep {
   const started = now();
   const label = `  ${name.padEnd(NAME_COLUMNS)}`;
   const pace = paceOf(now);

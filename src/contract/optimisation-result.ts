@@ -201,7 +201,7 @@ export const OptimisationRunResult = defineObject(() => ({
   }),
   bound: z.number().nullable().meta({
     description:
-      'Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective, its value without the non-convex rows otherwise; less the gap of the proof for a tail.',
+      'Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective or the largest return, its value without the non-convex rows otherwise; less the gap of the proof for a tail.',
   }),
   gap: z.number().nullable().meta({ description: 'Distance of the value from the bound, relative to the value.' }),
   proof: z

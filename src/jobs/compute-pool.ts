@@ -33,7 +33,10 @@ export interface TaskOrder<N extends TaskName> {
   readonly task: N;
   readonly input: TaskInput<N>;
   readonly signal?: AbortSignal;
-  /** Asks the task to stop as soon as another task waits for its lane; its thread is not ended if it continues. */
+  /**
+   * Asks the task to stop as soon as another waits for its thread or its lane; in the light lane as soon as one that
+   * does not yield is given to any lane. Its thread is not ended if it continues.
+   */
   readonly yields?: boolean;
 }
 

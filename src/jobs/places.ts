@@ -8,13 +8,13 @@ export interface Places {
   /** Returns the owners that hold the maximum number of places of a lane. */
   fullOwners(lane: Lane): ReadonlySet<string>;
   /** Takes a place for a job if there is one and enough memory; undefined otherwise. */
-  take(job: WaitingJob, lane: Lane): Place | undefined;
+  take(job: WaitingJob, lane: Lane): JobSlot | undefined;
   /** Returns the memory that is not reserved by jobs with places. */
   freeBytes(): number;
 }
 
 /** A place that a job holds. */
-export interface Place {
+export interface JobSlot {
   /**
    * Frees the place for another job before this one ends, because it computes no more. The number of such jobs is
    * limited to the number of places; one more keeps its place.
@@ -44,7 +44,7 @@ export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeL
     else heldBy.delete(owner);
   }
 
-  function takePlace(job: WaitingJob, lane: Lane): Place {
+  function takePlace(job: WaitingJob, lane: Lane): JobSlot {
     let state: 'held' | 'left' | 'over' = 'held';
     hold(job, lane, 1);
     return {

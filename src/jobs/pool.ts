@@ -59,6 +59,8 @@ interface LaneState extends LaneThreads {
   readonly latest: Map<string, number>;
   /** Running tasks that yield to others. */
   readonly yielding: Set<ControlCells>;
+  /** Thread that last ran a task that yields: it is prepared for tasks that no thread has run yet. */
+  prepared: number;
   readonly onThreadLost: (cause: ThreadLoss) => void;
   readonly rest: LaneRest;
 }
@@ -95,7 +97,7 @@ export function createPool(options: PoolOptions): ThreadPool {
   const openLane = (lane: Lane, threads: number): LaneState => {
     const { numerics = 'auto', startsAhead = true, entry } = options;
     const opened = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, entry, onFault });
-    const tasks = { waiting: [], yielding: new Set<ControlCells>(), latest: new Map<string, number>() };
+    const tasks = { waiting: [], yielding: new Set<ControlCells>(), latest: new Map<string, number>(), prepared: 0 };
     const rest = createLaneRest(restMs, () => {
       void restAll(opened).then(() => {
         if (Object.values(lanes).every(({ waiting, running }) => waiting.length === 0 && running[0] === 0)) onRest();
@@ -118,6 +120,7 @@ export function createPool(options: PoolOptions): ThreadPool {
         const errand: QueuedTask = { message, yields, end: new AbortController(), span, resolve, reject };
         if (signal !== undefined) unhook = stopOn(signal, errand, state);
         state.waiting.push(errand);
+        if (!yields) lanes.light.yielding.forEach(askToStop); // Its threads have priority over heavy ones.
         dispatch(state);
       }).finally(() => {
         settled = true;
@@ -154,9 +157,11 @@ function overloadRefusal(state: LaneState): Refusal {
 
 function dispatch(state: LaneState): void {
   while (state.running[0]! < state.threads) {
-    const errand = state.waiting.shift();
+    const [errand] = state.waiting;
     if (errand === undefined) return;
-    const { cells } = errand.message;
+    const { cells, task } = errand.message;
+    if (isTaken(state, task)) break; // It is free sooner than another thread has loaded the code.
+    state.waiting.shift();
     if (errand.yields) state.yielding.add(cells);
     Atomics.add(state.running, 0, 1);
     state.rest.begin();
@@ -170,6 +175,12 @@ function dispatch(state: LaneState): void {
   if (state.waiting.length > 0) state.yielding.forEach(askToStop);
 }
 
+/** Checks whether a task that yields runs on the thread that has the code and the data of a task. */
+function isTaken({ latest, yielding }: LaneState, task: string): boolean {
+  const thread = latest.get(task);
+  return [...yielding].some((cells) => thread === undefined || threadOf(cells) === thread);
+}
+
 /** Lets each idle thread rest once: this takes less than a tenth of a second, because a task may come next. */
 async function restAll({ piscina }: LaneThreads): Promise<void> {
   const runRest = () => piscina.run({ task: 'rest', input: null, cells: newControlCells() });
@@ -179,9 +190,10 @@ async function restAll({ piscina }: LaneThreads): Promise<void> {
 async function perform(state: LaneState, errand: QueuedTask): Promise<void> {
   const { task, cells } = errand.message;
   try {
-    state.preferred.thread = state.latest.get(task) ?? 0;
+    state.preferred.thread = state.latest.get(task) ?? state.prepared;
     const outcome = await state.piscina.run(errand.message, { signal: errand.end.signal });
     state.latest.set(task, threadOf(cells));
+    if (errand.yields) state.prepared = threadOf(cells);
     if (outcome.requests !== undefined) reportObjectRequests(outcome.requests);
     if (errand.span !== undefined && outcome.timing !== undefined)
       reportTiming(`thread ${task}`, errand.span.context, outcome.timing, { 'thread.id': threadOf(cells) });

@@ -1,6 +1,6 @@
 import type { Lane } from './compute-pool.js';
 import { createNodeAttempts, type NodeAttemptsDependencies } from './node-attempts.js';
-import { createPlaces, type Place } from './places.js';
+import { createPlaces, type JobSlot } from './places.js';
 import type { JobQueue, Node } from './queue.js';
 
 /** One node: claims jobs while it has capacity, runs their attempts and monitors them. */
@@ -49,7 +49,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
 
   /** @returns true if a job was taken at once, so that the next may be requested */
   function claimNext(lane: Lane): boolean {
-    let place: Place | undefined;
+    let place: JobSlot | undefined;
     let isAnswered = false;
     let isReturned = false;
     asking[lane] = true;

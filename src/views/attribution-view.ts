@@ -21,7 +21,7 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
   const { names } = header;
   const { parts = [] } = header;
   const linked = linkContributions({
-    names: names.length + parts.length,
+    securityCount: names.length + parts.length,
     returns: computeReturns(columns.f64('level', from, to + 1)),
     days: days.subarray(from + 1, to + 1),
     ...addParts(window, names.length, parts.length),

@@ -22,7 +22,7 @@ import { windowText, type AskedWindow } from './run-window.js';
 import { daysToken, writeSeriesBody } from './series-json.js';
 
 /** Levels of several runs, and of a benchmark behind them, on the dates that all of them have. */
-export interface Comparison {
+export interface RunComparison {
   readonly days: Int32Array;
   /** Rebased to 100 on the first of the days. */
   readonly entries: readonly {
@@ -53,7 +53,7 @@ export function compareRuns(
   runs: readonly RunColumns[],
   { names, ...window }: AskedWindow & { readonly names: readonly string[] },
   benchmark: ComparedLevels | null,
-): Comparison {
+): RunComparison {
   const series: ComparedLevels[] = runs.map((columns, k) => ({
     name: names[k]!,
     id: columns.header.run_id,
@@ -130,7 +130,7 @@ function cutWindow(days: Int32Array, { start, end }: AskedWindow): Int32Array {
 }
 
 /** Correlations of the returns of every pair, null if one does not vary. @cost O(pairs x dates) */
-function correlationsOf(entries: Comparison['entries']): (number | null)[][] {
+function correlationsOf(entries: RunComparison['entries']): (number | null)[][] {
   const scaled = entries.map(({ level }) => {
     const returns = computeReturns(level);
     const middle = computeMean(returns);
@@ -184,7 +184,7 @@ function valuesOn(wanted: Int32Array, days: Int32Array, values: Float64Array): F
 const CELL_BYTES = 34;
 
 /** Estimates the size of a comparison in bytes. */
-export function comparisonBytes({ days, entries }: Comparison): number {
+export function comparisonBytes({ days, entries }: RunComparison): number {
   return CELL_BYTES * days.length * entries.length;
 }
 
@@ -200,7 +200,7 @@ export interface RunNotes {
 }
 
 interface EntrySource {
-  readonly entry: Comparison['entries'][number];
+  readonly entry: RunComparison['entries'][number];
   readonly state: ComparedState;
   readonly dates: Uint8Array;
   readonly metrics: BacktestMetrics;
@@ -227,7 +227,7 @@ const NO_RUN: ComparedState = { run_id: null, index_version: null, stale: null }
 
 const COMPARISON = jsonObject<
   CompareView,
-  Comparison & Pick<RunNotes, 'states'> & { readonly notes: RunNotes['findings'] }
+  RunComparison & Pick<RunNotes, 'states'> & { readonly notes: RunNotes['findings'] }
 >({
   index_ids: valueMember(({ entries }) => entries.map(({ name }) => name)),
   entries: createWrittenMember((json, { days, entries, states }) => {
@@ -252,11 +252,11 @@ const COMPARISON = jsonObject<
 });
 
 /** A CompareView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */
-export function writeComparison(json: JsonWriter, comparison: Comparison, { states, findings }: RunNotes): void {
+export function writeComparison(json: JsonWriter, comparison: RunComparison, { states, findings }: RunNotes): void {
   COMPARISON.write(json, { ...comparison, states, notes: findings });
 }
 
 /** Returns the levels as CSV: a row a date, a column a run or benchmark. */
-export function comparisonCsv({ days, entries }: Comparison): string {
+export function comparisonCsv({ days, entries }: RunComparison): string {
   return writeDatedCsv({ days, columns: entries.map(({ name, level }) => ({ name, values: level })) });
 }

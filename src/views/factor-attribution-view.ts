@@ -10,7 +10,7 @@ import {
   type FactorAttribution,
 } from '#domain/risk/factors/factor-attribution.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
-import type { Served } from './preview.js';
+import type { WithFindings } from './preview.js';
 import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
 
 /**
@@ -22,7 +22,7 @@ export function factorAttributionView(
   run: RunColumns,
   market: Required<ReturnWindow>,
   { start, end, model }: AskedWindow & { readonly model: AttributionModel },
-): Served<FactorAttributionView> {
+): WithFindings<FactorAttributionView> {
   const { header } = run;
   const days = run.i32('days');
   const { from, to } = windowWithin(days, { start, end });

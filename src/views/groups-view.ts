@@ -11,7 +11,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
-import type { Served } from './preview.js';
+import type { WithFindings } from './preview.js';
 import { findDifferingReturns } from './differing-returns.js';
 import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
 
@@ -34,7 +34,7 @@ const CASH = 'CASH';
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS, NO_COMMON_DATES if the benchmark lacks a session of the window
  * @cost reads [n x H] weights, twice with a benchmark
  */
-export function groupsView(columns: RunColumns, input: GroupsInput): Served<GroupAttributionView> {
+export function groupsView(columns: RunColumns, input: GroupsInput): WithFindings<GroupAttributionView> {
   const { window: asked, by, benchmark } = input;
   const days = columns.i32('days');
   const { from, to } = windowWithin(days, asked);
@@ -46,7 +46,7 @@ export function groupsView(columns: RunColumns, input: GroupsInput): Served<Grou
   const own = remember(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
   let grouped: GroupedPeriod;
   const linked = linkContributions({
-    names: groups.length,
+    securityCount: groups.length,
     returns: computeReturns(columns.f64('level', from, to + 1)),
     days: ends,
     weightsBefore: (period) => (grouped = own(period)).weights,

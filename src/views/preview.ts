@@ -19,7 +19,7 @@ import { toExplainedDatapoint } from './explained-datapoint.js';
 import { toReplacements } from './replacements.js';
 
 /** Response whose findings are those of the domain, which the API returns unchanged. */
-export type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
+export type WithFindings<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
 type Asset = PreviewResponse['assets'][number];
 
@@ -36,8 +36,8 @@ interface PreviewedIndex {
 export function toPreviewResponse(
   { resolved }: RulePreview,
   { indexId, asOf, rule }: PreviewedIndex,
-): Served<PreviewResponse> {
-  const empty: Served<PreviewResponse> = {
+): WithFindings<PreviewResponse> {
+  const empty: WithFindings<PreviewResponse> = {
     index_id: indexId,
     as_of: asOf,
     resolved_date: null,
@@ -83,7 +83,7 @@ export function toPreviewResponse(
 export function toOverlayPreview(
   { document, sm, session, columns, weights, exposure }: OverlayPreview,
   asOf: string | null,
-): Served<PreviewResponse> {
+): WithFindings<PreviewResponse> {
   const assets = Array.from(columns, (column, i): Asset => ({
     identifier: sm.identifiers[column]!,
     included: true,

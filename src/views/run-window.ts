@@ -19,13 +19,13 @@ export function windowText({ start, end }: AskedWindow): string {
 }
 
 /** First and last position of a window in the dates of a run. */
-export interface Span {
+export interface WindowSpan {
   readonly from: number;
   readonly to: number;
 }
 
 /** Shrinks a window to available dates. @throws Refusal RANGE_TOO_SHORT if it has no whole period */
-export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Span {
+export function windowWithin(days: Int32Array, { start, end }: AskedWindow): WindowSpan {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to - from >= 1) return { from, to };
@@ -38,7 +38,7 @@ export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Spa
 }
 
 /** Dates of a run within a window. @throws Refusal NO_DATA_IN_RANGE if it holds none */
-export function datesWithin(days: Int32Array, { start, end }: AskedWindow): Span {
+export function datesWithin(days: Int32Array, { start, end }: AskedWindow): WindowSpan {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to >= from) return { from, to };
@@ -81,7 +81,7 @@ export interface WindowOptions {
  */
 export function readWindow(
   columns: RunColumns,
-  { from, to }: Span,
+  { from, to }: WindowSpan,
   { weights = panelRows(columns, 'weights', { from, to }), follow = true }: WindowOptions = {},
 ): RunWindow {
   const { header } = columns;

@@ -5,8 +5,8 @@ import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { RulePreview } from '#domain/rules/preview.js';
-import type { Change, Difference } from '#domain/rules/whatif.js';
-import { computeDecidedLimits, type Served } from './preview.js';
+import type { WeightDifference, Difference } from '#domain/rules/whatif.js';
+import { computeDecidedLimits, type WithFindings } from './preview.js';
 
 export interface ComparedPreview {
   readonly indexId: string;
@@ -32,7 +32,7 @@ export function toWhatIfResponse({
   after,
   difference,
   findings,
-}: ComparedPreviews): Served<WhatIfResponse> {
+}: ComparedPreviews): WithFindings<WhatIfResponse> {
   const resolved = after.preview.resolved ?? before.preview.resolved;
   return {
     as_of: asOf,
@@ -75,6 +75,6 @@ function toSide({ indexId, preview, rule, cause }: ComparedPreview): WhatIfRespo
   };
 }
 
-function toChange({ identifier, before, after }: Change): WhatIfResponse['added'][number] {
+function toChange({ identifier, before, after }: WeightDifference): WhatIfResponse['added'][number] {
   return { identifier, before, after, change: after - before };
 }

@@ -2,7 +2,7 @@ import type { OpenApiDocument } from '#contract/openapi.js';
 import {
   operationsOf,
   successesOf,
-  type Answer,
+  type DocumentedAnswer,
   type JsonSchema,
   type Media,
   type Operation,
@@ -128,7 +128,7 @@ function formatUnchangedMember(operation: Operation): string {
   return type === undefined ? '' : `    unchanged: ${type};\n`;
 }
 
-function contentType(content: Answer['content']): string {
+function contentType(content: DocumentedAnswer['content']): string {
   if (content === undefined) return 'null';
   const json = content['application/json'];
   if (json !== undefined) return typeOf(shapeOf(json.schema), INDENT);

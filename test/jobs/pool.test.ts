@@ -190,6 +190,39 @@ test('a task that yields stops only when another waits for its thread', async ()
   await pool.close();
 });
 
+test('a task that no thread has run waits for the thread of one that yields, one that another thread has run does not', async () => {
+  const { pool, run } = openHostilePool({ workers: 2, patienceMs: 60_000 });
+  const ending = new AbortController();
+  const input = { steps: 100_000, ms: 1 };
+  const occupied = run('step', input, ending.signal);
+  await waitUntil(() => hasStarted(occupied));
+  await run('echo', 'on the other thread').output;
+  ending.abort();
+  await expect(occupied.output).rejects.toMatchObject({ name: 'TaskStopped' });
+  const long = pool.run({ lane: 'heavy', task: 'step' as TaskName, input: input as never, yields: true });
+  await waitUntil(() => long.progress().fraction > 0);
+  expect(await run('echo', 'heavy').output).toBe('heavy');
+  expect(pool.load('heavy')).toBe(1);
+  const first = run('thread');
+  await expect(long.output).rejects.toMatchObject({ name: 'TaskStopped' });
+  expect(await first.output).toEqual(expect.any(Number));
+  await pool.close();
+});
+
+test('a light task that yields stops for a heavy one, unless that yields too', async () => {
+  const { pool, run } = openHostilePool({ workers: 1 });
+  const input = { steps: 100_000, ms: 1 } as never;
+  const long = pool.run({ lane: 'light', task: 'step' as TaskName, input, yields: true });
+  await waitUntil(() => long.progress().fraction > 0);
+  const practice = { lane: 'heavy', task: 'echo' as TaskName, yields: true } as const;
+  expect(await pool.run({ ...practice, input: 'practice' as never }).output).toBe('practice');
+  expect(pool.load('light')).toBe(1);
+  const stopped = expect(long.output).rejects.toMatchObject({ name: 'TaskStopped' });
+  expect(await run('echo', 'heavy').output).toBe('heavy');
+  await stopped;
+  await pool.close();
+});
+
 describe('a cancelled task', () => {
   test('that reports stops by itself and keeps its thread', async () => {
     const { pool, run } = openHostilePool({ workers: 1, patienceMs: 60_000 });

@@ -23,7 +23,7 @@ const SESSIONS = 200;
  */
 const VARIANTS = [
   { every: 17, turnover: 0.1 },
-  { every: 11, turnover: 0.02 },
+  { every: 75, turnover: 0.02 },
   { every: 29, turnover: 0.05 },
   { every: 40, turnover: 0.3 },
 ] as const;

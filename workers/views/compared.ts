@@ -23,7 +23,7 @@ import { benchmarkBook, benchmarkWeights, type BenchmarkInput } from './benchmar
 import { openCachedCalendars } from '../input/opened-calendars.js';
 
 /** The benchmark of a run on a market. */
-export interface Compared {
+export interface ComparedBenchmark {
   /** Id as requested. */
   readonly id: string;
   /** Return variant of its levels; raw for a series. */
@@ -51,7 +51,7 @@ export function openCompared(
   { indexId, documents, ...used }: ComparedWith & Pick<BenchmarkInput, 'onPart'>,
   market: MarketData,
   header: RunHeader,
-): Compared {
+): ComparedBenchmark {
   if (Object.hasOwn(documents, indexId)) {
     const input = { indexId, documents, ...used, market };
     const bookTo = (engine: Engine, day: Day): Book => benchmarkBook(engine, { ...input, day });

@@ -1,6 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { CompareViewInput } from '#jobs/tasks/views.js';
-import { compareRuns, type ComparedLevels, type Comparison } from '#views/compare-view.js';
+import { compareRuns, type ComparedLevels, type RunComparison } from '#views/compare-view.js';
 import { openCompared } from './compared.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -10,7 +10,7 @@ import { useRunFile } from '../run-files/run-file.js';
  * Compares stored runs, followed by a benchmark with the settings of the first.
  * @throws Refusal NO_COMMON_DATES, and those of the benchmark run
  */
-export async function showComparison(input: CompareViewInput): Promise<Comparison> {
+export async function showComparison(input: CompareViewInput): Promise<RunComparison> {
   const benchmark = await benchmarkLevels(input);
   return addRuns(input.columns, (runs) => compareRuns(runs, input, benchmark));
 }

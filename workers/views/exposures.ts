@@ -130,7 +130,9 @@ function fieldReader(
   const heldAtAll = new Set([...sides.own.columns, ...sides.benchmark.columns]);
   // The universe of BETA changes over time within all securities.
   const followed =
-    universeOn === null ? Int32Array.from(heldAtAll).sort() : Int32Array.from({ length: sm.names }, (_, i) => i);
+    universeOn === null
+      ? Int32Array.from(heldAtAll).sort()
+      : Int32Array.from({ length: sm.securityCount }, (_, i) => i);
   const sections = createIndexCrossSections({
     market: sm,
     treatment,

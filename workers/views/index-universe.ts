@@ -35,7 +35,7 @@ export function indexUniverse(
     createDecider: createIndexDeciders(engine),
   });
   const { sessions, identifiers } = composer.market(indexId);
-  const isSame = market.identifiers.length === sm.names;
+  const isSame = market.identifiers.length === sm.securityCount;
   let known: Int32Array = new Int32Array(0);
   return (day) => {
     const own = composer.universe(indexId, Math.max(0, findLastAtMost(sessions, day)));

@@ -4,7 +4,7 @@ import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/se
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { createLimitRows, type WatchedContext } from '#domain/compliance/constraint-rows.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
-import { listRowFindings, type Watched } from '#domain/compliance/row-findings.js';
+import { listRowFindings, type RowWatch } from '#domain/compliance/row-findings.js';
 import type { MissingValues } from '#domain/constraints/constraint-class.js';
 import { listMissingValues, describeLackingValues } from '#domain/constraints/missing-values.js';
 import { formatDay, type Day } from '#domain/time/days.js';
@@ -82,7 +82,7 @@ function missingFindings(rows: readonly ConstraintRow[], run: RunColumns, market
   return found;
 }
 
-const heldOn = (run: RunColumns, market: MarketData | null): Watched => ({
+const heldOn = (run: RunColumns, market: MarketData | null): RowWatch => ({
   names: run.header.names,
   market,
   day: run.i32('days').at(-1)!,

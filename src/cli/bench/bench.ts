@@ -3,12 +3,21 @@ import { openNativeEngine } from '#kernels/engines/native.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { readCommandLine, type Grammar } from '../command-line.js';
 import { runWithService, CONNECTION_HELP, EXIT } from '../connection.js';
-import { right, screenOf, step, table, formatWhole, type Cell, type Screen, type Step } from '../terminal.js';
+import {
+  right,
+  screenOf,
+  step,
+  table,
+  formatWhole,
+  type TerminalCell,
+  type Screen,
+  type TerminalStep,
+} from '../terminal.js';
 import { runWithTemporaryHome } from '../temporary-home.js';
 import { UsageError } from '../usage-error.js';
 import { engineVersion } from '../version.js';
 import { timeKernels, type KernelTiming } from './kernels.js';
-import { measureLimits, processorName, type Limits } from './machine.js';
+import { measureLimits, processorName, type MachineLimits } from './machine.js';
 import { benchGeneratedWork, benchStoredWork, type MarketSize, type WorkTiming, type WorkWatch } from './work.js';
 
 const GRAMMAR: Grammar = {
@@ -91,7 +100,7 @@ function enginesHere(): Engine[] {
 }
 
 interface Reporter {
-  machine(limits: Limits): void;
+  machine(limits: MachineLimits): void;
   kernels(timings: readonly KernelTiming[]): void;
   readonly watch: WorkWatch;
   end(): void;
@@ -121,8 +130,8 @@ function jsonReporter(screen: Screen): Reporter {
 }
 
 function tableReporter(screen: Screen): Reporter {
-  let limits: Limits | undefined;
-  let line: Step | undefined;
+  let limits: MachineLimits | undefined;
+  let line: TerminalStep | undefined;
   return {
     machine(measured) {
       limits = measured;
@@ -140,7 +149,7 @@ function tableReporter(screen: Screen): Reporter {
   };
 }
 
-function limitRows({ native, nativeName, wasm, sweep }: Limits): (string | Cell)[][] {
+function limitRows({ native, nativeName, wasm, sweep }: MachineLimits): (string | TerminalCell)[][] {
   return [
     ['product by WebAssembly', right(`${wasm.toFixed(1)} GFLOP/s`)],
     ['product by native kernels', right(native === null ? '-' : `${native.toFixed(1)} GFLOP/s`), nativeName],
@@ -150,8 +159,8 @@ function limitRows({ native, nativeName, wasm, sweep }: Limits): (string | Cell)
 
 function kernelRow(
   { kernel, size, engine, ms, rate, unit }: KernelTiming,
-  limits: Limits | undefined,
-): (string | Cell)[] {
+  limits: MachineLimits | undefined,
+): (string | TerminalCell)[] {
   const limit = unit !== 'GFLOP/s' ? null : ((engine === 'wasm' ? limits?.wasm : limits?.native) ?? null);
   return [
     kernel,

@@ -5,7 +5,7 @@ import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { fastestMs } from './fastest.js';
 
 /** Measured limits of this machine, the yardstick for the kernel timings. */
-export interface Limits {
+export interface MachineLimits {
   /** Product of large matrices by the native kernels in GFLOP/s; null if there are none. */
   readonly native: number | null;
   /** Instruction set of those kernels, or the reason for their absence. */
@@ -20,7 +20,7 @@ const ORDER = 1024;
 const SWEEP_VALUES = 2 ** 24; // 128 MiB
 const REPEATS = 7;
 
-export function measureLimits(): Limits {
+export function measureLimits(): MachineLimits {
   const own = openWasmEngine();
   const native = nativeOrWhy();
   return {

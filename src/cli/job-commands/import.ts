@@ -21,7 +21,7 @@ import {
   findingText,
   requestInspection,
   removeDamaged,
-  type Reading,
+  type StoredMapping,
 } from './inspect.js';
 import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
 
@@ -145,7 +145,7 @@ async function termsOf(client: DivisorClient, source: DataSource, flags: FlagVal
   const file = flags.text('mapping');
   if (file !== undefined && flags.isSet('inspect') === true)
     throw new UsageError('--mapping and --inspect exclude each other: both define how the market is read');
-  if (file !== undefined) return { tables, ...readingOf(await jsonFile<Reading | Mapping>(file), answers) };
+  if (file !== undefined) return { tables, ...readingOf(await jsonFile<StoredMapping | Mapping>(file), answers) };
   // Flags for columns and days complete the proposal from the data.
   if (flags.isSet('inspect') !== true && Object.keys(said).length === 0) return { adjustment, tables };
   const proposed = await requestInspection(client, source, answers);
@@ -163,7 +163,7 @@ async function termsOf(client: DivisorClient, source: DataSource, flags: FlagVal
 }
 
 /** Flags override the file. */
-function readingOf(read: Reading | Mapping, { adjustment, ...said }: Answers): Omit<Terms, 'tables'> {
+function readingOf(read: StoredMapping | Mapping, { adjustment, ...said }: Answers): Omit<Terms, 'tables'> {
   const isReading = typeof read === 'object' && read !== null && 'mapping' in read;
   const { mapping, adjustment: written } = isReading ? read : { mapping: read, adjustment: undefined };
   return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? written }; // the service validates it

@@ -25,11 +25,11 @@ export const inspectData: JobCommand<InspectResult> = {
   exitStatus: (inspection) =>
     errorsOf(inspection).length > 0 || inspection.rows_read === 0 ? EXIT.refused : EXIT.done,
   file: (_client, { adjustment, mapping }) =>
-    Promise.resolve(Buffer.from(`${JSON.stringify({ adjustment, mapping } satisfies Reading, null, 2)}\n`)),
+    Promise.resolve(Buffer.from(`${JSON.stringify({ adjustment, mapping } satisfies StoredMapping, null, 2)}\n`)),
 };
 
 /** Mapping and adjustment as a file stores them. */
-export interface Reading {
+export interface StoredMapping {
   readonly adjustment: InspectResult['adjustment'];
   readonly mapping: InspectResult['mapping'];
 }

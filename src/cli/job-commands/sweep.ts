@@ -1,7 +1,7 @@
 import type { SweepRequest, SweepRow, SweepView } from '#clients/typescript/divisor.js';
 import { jsonFile, type FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { percent, right, table, type Cell } from '../terminal.js';
+import { percent, right, table, type TerminalCell } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 import { figure, JOB_FLAGS, jobQuery } from './fields.js';
 
@@ -121,7 +121,7 @@ function cellsOf(
   { rank, patch, metrics: figures, deflated_sharpe_ratio, error }: SweepRow,
   pointers: readonly string[],
   metrics: readonly SweepView['rank_by'][],
-): (string | Cell)[] {
+): (string | TerminalCell)[] {
   const changes = pointers.map((pointer) => (pointer in patch ? textOf(patch[pointer]) : ''));
   if (figures === null) return [right('-'), ...changes, error === null ? 'refused' : `${error.code}: ${error.message}`];
   return [

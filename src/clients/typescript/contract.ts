@@ -7234,7 +7234,7 @@ export interface OptimisationRunResult {
   readonly objective_value: number;
   /** Annualised variance of the active weights for any objective: the square of tracking_error. The run optimised objective_value. */
   readonly objective: number;
-  /** Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective, its value without the non-convex rows otherwise; less the gap of the proof for a tail. */
+  /** Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective or the largest return, its value without the non-convex rows otherwise; less the gap of the proof for a tail. */
   readonly bound: number | null;
   /** Distance of the value from the bound, relative to the value. */
   readonly gap: number | null;

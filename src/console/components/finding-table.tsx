@@ -51,7 +51,7 @@ function Row({ finding }: { readonly finding: Finding }) {
       <td class="number">{row}</td>
       <td>{column}</td>
       <td>
-        {message} {value !== undefined && !message.includes(shown(value)) && <code>{shown(value)}</code>}
+        {message} {value !== undefined && !message.includes(formatValue(value)) && <code>{formatValue(value)}</code>}
         <details>
           <summary>{count > 1 ? countValues(count, 'place') : 'Details'}</summary>
           <code>{code}</code>
@@ -63,4 +63,4 @@ function Row({ finding }: { readonly finding: Finding }) {
   );
 }
 
-const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -18,7 +18,7 @@ export function RangeBar({ start, end }: RangeBarProps) {
     <div class="range-bar" role="group" aria-label="Range of dates">
       <div class="range-presets">
         {PRESETS.map((preset) => {
-          const begin = later(preset.from(end), start);
+          const begin = selectLater(preset.from(end), start);
           return (
             <button
               key={preset.id}
@@ -79,7 +79,7 @@ function EarlierRanges({ start, end }: RangeBarProps) {
   );
 }
 
-const later = (a: string, b: string): string => (a > b ? a : b);
+const selectLater = (a: string, b: string): string => (a > b ? a : b);
 
 interface DateInputProps {
   readonly label: string;

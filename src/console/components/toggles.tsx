@@ -23,7 +23,7 @@ export function Toggles<V extends string>({
   wordOf = (value) => value,
   onChoose,
 }: TogglesProps<V>) {
-  const toggled = (value: V) => (chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]);
+  const toggle = (value: V) => (chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]);
   return (
     <div class="toggles" role="group" aria-label={label}>
       {values.map((value) => (
@@ -32,7 +32,7 @@ export function Toggles<V extends string>({
           type="button"
           aria-pressed={chosen.includes(value)}
           disabled={!chosen.includes(value) && chosen.length >= (most ?? Infinity)}
-          onClick={() => onChoose(toggled(value))}
+          onClick={() => onChoose(toggle(value))}
         >
           {colourOf !== undefined && chosen.includes(value) && (
             <span class="swatch" style={{ color: colourOf(value) }} />

@@ -57,7 +57,7 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
       } catch (thrown) {
         const told = troubleOf(thrown);
         trouble.value = told;
-        if (told.retrySeconds !== null) setTimeout(() => void again(question), told.retrySeconds * 1000);
+        if (told.retrySeconds !== null) setTimeout(() => void retry(question), told.retrySeconds * 1000);
       }
       answered.value = asked;
     }
@@ -65,7 +65,7 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
   }
 
   /** Retries a request that the service could not answer yet, unless there is a newer one. */
-  async function again(question: string): Promise<void> {
+  async function retry(question: string): Promise<void> {
     if (asking.wanted === question) await run();
   }
 

@@ -109,8 +109,8 @@ export function useResource<T>(
     const known = seen.get(asked) as T | undefined;
     if (known !== undefined || (!keeps && question.asked !== asked)) data.value = known;
     question.asked = asked;
-    const again = () => void turn.value++;
-    return answerInto({ key: asked, ask: question.ask, isLater, data, trouble, isLoading, again });
+    const retry = () => void turn.value++;
+    return answerInto({ key: asked, ask: question.ask, isLater, data, trouble, isLoading, again: retry });
   });
 
   return {

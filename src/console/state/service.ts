@@ -16,7 +16,7 @@ export const isReached = signal(true);
 export const keyWanted = signal<string | null>(null);
 
 /** Wraps fetch to record whether the service is reachable. */
-const noting: typeof fetch = async (input, init) => {
+const trackReachability: typeof fetch = async (input, init) => {
   try {
     const response = await fetch(input, addToken(init));
     isReached.value = true;
@@ -36,7 +36,9 @@ async function sentenceOf(response: Response): Promise<string | undefined> {
 }
 
 /** Client of the service that served this page. */
-export const service = computed(() => createDivisorClient({ url: location.origin, key: keyKept.value, fetch: noting }));
+export const service = computed(() =>
+  createDivisorClient({ url: location.origin, key: keyKept.value, fetch: trackReachability }),
+);
 
 /** Tabs share state only with tabs that use the same key. */
 export const sharedName = computed(() => `divisor.jobs ${keyKept.value ?? ''}`);

@@ -69,7 +69,7 @@ export function relativeTo(own: Levels, reference: Levels, sessions: number): Re
 }
 
 function relativeOf(own: Levels, reference: Levels, sessions: number): Relative {
-  const [a, b] = pairs(own, reference);
+  const [a, b] = pairValues(own, reference);
   if (a.length < 2)
     return { correlation: null, beta: null, trackingErrorAnnual: null, upCapture: null, downCapture: null };
   const [own2, both, reference2] = [covariance(a, a), covariance(a, b), covariance(b, b)];
@@ -83,7 +83,7 @@ function relativeOf(own: Levels, reference: Levels, sessions: number): Relative 
   };
 }
 
-function pairs(a: readonly (number | null)[], b: readonly (number | null)[]): [number[], number[]] {
+function pairValues(a: readonly (number | null)[], b: readonly (number | null)[]): [number[], number[]] {
   const both = a.flatMap((value, t) => {
     const other = b[t] ?? null;
     return value === null || other === null ? [] : [[value, other] as const];
@@ -109,7 +109,11 @@ export type RollingMeasure = 'volatility' | 'correlation' | 'beta';
 /**
  * Computes a measure over the last sessions at each date; null before there are enough. @cost the window at each date
  */
-export function rolling(measure: RollingMeasure, levels: Levels, { reference, window, sessions }: Rolled): Levels {
+export function computeRolling(
+  measure: RollingMeasure,
+  levels: Levels,
+  { reference, window, sessions }: Rolled,
+): Levels {
   const [all, others] = [returnsOf(levels), returnsOf(reference)];
   return levels.map((_, t) => {
     if (t < window) return null;

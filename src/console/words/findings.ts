@@ -15,18 +15,18 @@ const SUGGESTED_MAX = 3;
 /**
  * Returns accepted names nearest to an unknown one: in another case, with the same words, or with a few other letters.
  */
-export function nearest(typed: string, accepted: readonly string[]): readonly string[] {
-  const text = plain(typed);
+export function listNearest(typed: string, accepted: readonly string[]): readonly string[] {
+  const text = simplify(typed);
   if (text === '') return [];
   return accepted
-    .map((name) => ({ name, distance: distanceOf(text, plain(name)) }))
+    .map((name) => ({ name, distance: distanceOf(text, simplify(name)) }))
     .filter(({ distance }) => distance <= Math.max(1, text.length / 3))
     .toSorted((a, b) => a.distance - b.distance)
     .slice(0, SUGGESTED_MAX)
     .map(({ name }) => name);
 }
 
-const plain = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+const simplify = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 
 /** Letters to insert, delete or replace; less than one where one text is part of the other. */
 function distanceOf(a: string, b: string): number {

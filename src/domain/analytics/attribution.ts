@@ -3,7 +3,7 @@ import { computeCompoundReturn, computeLinkingCoefficient, isReconciled } from '
 
 /** Periods of a window, n of them, over H securities. */
 export interface AttributionInput {
-  readonly names: number;
+  readonly securityCount: number;
   /** Portfolio returns of the periods, costs included, [n]. */
   readonly returns: Float64Array;
   /** Days on which the periods end, [n]. */
@@ -48,13 +48,13 @@ export interface ContributionLink {
  * @source D. Cariño, Combining attribution effects over time, Journal of Performance Measurement, summer 1999
  */
 export function createContributionLink({
-  names,
+  securityCount,
   returns,
   days,
-}: Pick<AttributionInput, 'names' | 'returns' | 'days'>): ContributionLink {
+}: Pick<AttributionInput, 'securityCount' | 'returns' | 'days'>): ContributionLink {
   const totalReturn = computeCompoundReturn(returns, days);
   const overall = computeLinkingCoefficient(totalReturn);
-  const contributions = new Float64Array(names);
+  const contributions = new Float64Array(securityCount);
   const coefficientOf = (period: number): number => computeLinkingCoefficient(returns[period]!) / overall;
   return {
     totalReturn,
@@ -62,7 +62,7 @@ export function createContributionLink({
     coefficientOf,
     add(period, parts) {
       const factor = coefficientOf(period);
-      for (let i = 0; i < names; i++) contributions[i]! += parts[i]! * factor;
+      for (let i = 0; i < securityCount; i++) contributions[i]! += parts[i]! * factor;
     },
     residual: () => totalReturn - contributions.reduce((sum, part) => sum + part, 0),
   };
@@ -74,22 +74,22 @@ export function createContributionLink({
  * @cost O(n H)
  */
 export function linkContributions(input: AttributionInput): Attribution {
-  const { names, returns, hasCosts } = input;
+  const { securityCount, returns, hasCosts } = input;
   const link = createContributionLink(input);
   const { contributions } = link;
-  const averageWeights = new Float64Array(names);
+  const averageWeights = new Float64Array(securityCount);
   let costDrag = 0;
   for (let period = 0; period < returns.length; period++) {
     const weights = input.weightsBefore(period);
     const parts = input.contributionsOf(period);
     const factor = link.coefficientOf(period);
-    for (let i = 0; i < names; i++) {
+    for (let i = 0; i < securityCount; i++) {
       averageWeights[i]! += weights[i]!;
       contributions[i]! += parts[i]! * factor;
     }
     if (hasCosts) costDrag -= input.costOf(period) * factor;
   }
-  for (let i = 0; i < names; i++) averageWeights[i]! /= returns.length;
+  for (let i = 0; i < securityCount; i++) averageWeights[i]! /= returns.length;
   const residual = link.residual();
   return {
     contributions,

@@ -1,7 +1,7 @@
 import { roundShares } from './book-rounding.js';
 import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { requireRate } from '../market/exchange-rates.js';
-import type { Conversion, Fill, Move, PendingSecurities, Targets } from './book.js';
+import type { Conversion, Fill, WeightMove, PendingSecurities, Targets } from './book.js';
 import { listFillableOrders, fillOrder, findFrozenSlots, openOrder } from './book-orders.js';
 import {
   append,
@@ -121,13 +121,13 @@ function leavingOn(state: BookState, session: number, { targets, conversions }: 
 interface Converted {
   readonly converted: Conversion[];
   /** Weights that mergers pay out in cash. */
-  readonly paid: Move[];
+  readonly paid: WeightMove[];
 }
 
 function convertNames(state: BookState, conversions: ReadonlyMap<number, number>, row: number): Converted {
   const { slotOf, weights, today } = state;
   const converted: Conversion[] = [];
-  const paid: Move[] = [];
+  const paid: WeightMove[] = [];
   for (const [column, related] of [...conversions].toSorted(([a], [b]) => a - b)) {
     const slot = slotOf[column]!;
     const into = slotOf[related]!;
@@ -150,18 +150,21 @@ function convertNames(state: BookState, conversions: ReadonlyMap<number, number>
 interface Leaving {
   /** Columns that leave. */
   readonly leaving: readonly number[];
-  readonly paid: readonly Move[];
+  readonly paid: readonly WeightMove[];
 }
 
 /**
  * Removes securities at their price. In a long-only book market value leaves with them and the divisor falls. In a book
  * with short positions the exposure of each side is kept and no market value leaves.
  */
-function releaseNames(state: BookState, { leaving, paid }: Leaving, session: number): Move[] {
+function releaseNames(state: BookState, { leaving, paid }: Leaving, session: number): WeightMove[] {
   const { input, slotOf, weights, cash, divisor } = state;
   const at = session - input.from;
   const row = createRow(state, session);
-  const gone = leaving.map((column): Move => ({ slot: slotOf[column]!, change: -weights[row + slotOf[column]!]! }));
+  const gone = leaving.map((column): WeightMove => ({
+    slot: slotOf[column]!,
+    change: -weights[row + slotOf[column]!]!,
+  }));
   const exits = paid.length === 0 ? gone : [...paid, ...gone];
   if (exits.length === 0) return exits;
   const isLong = !hasShort(state, row) && paid.every(({ change }) => change < 0);
@@ -176,7 +179,7 @@ function hasShort({ weights, held, count }: BookState, row: number): boolean {
 }
 
 /** Sums the weights of securities that left, by side, as fractions of the value. */
-export function sumExitsBySide(exits: readonly Move[]): Sides {
+export function sumExitsBySide(exits: readonly WeightMove[]): Sides {
   let long = 0;
   let short = 0;
   for (const { change } of exits) {
@@ -187,7 +190,7 @@ export function sumExitsBySide(exits: readonly Move[]): Sides {
 }
 
 interface Proceeds {
-  readonly exits: readonly Move[];
+  readonly exits: readonly WeightMove[];
   /** Slots that will be sold and of which nothing more is bought. */
   readonly selling: ReadonlySet<number>;
 }

@@ -13,7 +13,7 @@ export interface BookSecuritiesInput {
  * @cost O(N + K), K the actions with a related identifier
  */
 export function listBookSecurities({ sm, targets, from, to }: BookSecuritiesInput): Int32Array {
-  const reached = new Uint8Array(sm.names);
+  const reached = new Uint8Array(sm.securityCount);
   for (const { columns } of targets) for (let k = 0; k < columns.length; k++) reached[columns[k]!] = 1;
   let grew = true;
   while (grew) {
@@ -27,6 +27,6 @@ export function listBookSecurities({ sm, targets, from, to }: BookSecuritiesInpu
     }
   }
   const columns: number[] = [];
-  for (let column = 0; column < sm.names; column++) if (reached[column]) columns.push(column);
+  for (let column = 0; column < sm.securityCount; column++) if (reached[column]) columns.push(column);
   return Int32Array.from(columns);
 }

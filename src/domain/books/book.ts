@@ -270,7 +270,7 @@ export interface BookEvent {
   /** Weights that converted into another security, before any payment. */
   readonly conversions: readonly Conversion[];
   /** Weights of securities that left at a price, before any payment. */
-  readonly exits: readonly Move[];
+  readonly exits: readonly WeightMove[];
   /** Earlier orders that were filled now, by slot. */
   readonly fills: readonly Fill[];
   /** Present if nothing was traded: the weights of an overlay drifted by separate factors. */
@@ -291,7 +291,7 @@ export interface Conversion {
   readonly weight: number;
 }
 
-export interface Move {
+export interface WeightMove {
   readonly slot: number;
   /** Change of the weight, relative to the value before trades. */
   readonly change: number;

@@ -16,7 +16,7 @@ import type { StoredBook } from './resumed-book.js';
 /** Sessions simulated at a time: the number that a breach forces to simulate again. */
 const SPAN_SESSIONS = 32;
 
-export type Watched = Pick<Compositions, 'list' | 'findings' | 'called'>;
+export type WatchedCompositions = Pick<Compositions, 'list' | 'findings' | 'called'>;
 
 /**
  * Decides the rebalances of a schedule, and those that breaches of a rule trigger. A breach is known at the close of
@@ -25,7 +25,7 @@ export type Watched = Pick<Compositions, 'list' | 'findings' | 'called'>;
  * neither does a breach while a rebalance is pending.
  * @cost O(T H), and SPAN_SESSIONS more for each breach
  */
-export function decideWatched(composer: Composer, input: WatchInput): Watched {
+export function decideWatched(composer: Composer, input: WatchInput): WatchedCompositions {
   const { due, first, last, tick } = input;
   const known: Composition[] = [];
   const findings: Finding[] = [];

@@ -150,9 +150,9 @@ export function addComposition(list: Composition[], composition: Composition): v
 }
 
 /** @throws Refusal NO_DATA_KNOWN if a selected security is not in the data of the run */
-function assertHeld(seen: SessionMarket, columns: Int32Array, { names }: SessionMarket): void {
-  if (columns.length === 0 || columns.at(-1)! < names) return;
-  const gone = columns.find((column) => column >= names)!; // Columns ascend.
+function assertHeld(seen: SessionMarket, columns: Int32Array, { securityCount }: SessionMarket): void {
+  if (columns.length === 0 || columns.at(-1)! < securityCount) return;
+  const gone = columns.find((column) => column >= securityCount)!; // Columns ascend.
   const identifier = seen.identifiers[gone]!;
   const message = `The security ${identifier} was selected from the data known at that time, but the data of the run does not contain it.`;
   throw new Refusal('NO_DATA_KNOWN', message, { identifier });

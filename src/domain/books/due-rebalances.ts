@@ -199,9 +199,9 @@ export function findSessionWithData(sm: SessionMarket, day: Day): number {
 
 /** Returns true if any security of the store has a price bar on a session. */
 export function hasAnyBar(sm: SessionMarket, session: number): boolean {
-  const { lastBar, rowOf, names } = sm;
+  const { lastBar, rowOf, securityCount } = sm;
   if (rowOf[session]! < 0) return false;
   const bars = readPanelRow(sm, session);
-  for (let column = 0; column < names; column++) if (lastBar[bars + column] === session) return true;
+  for (let column = 0; column < securityCount; column++) if (lastBar[bars + column] === session) return true;
   return false;
 }

@@ -7,15 +7,15 @@ import {
   readClosingHoldings,
   weighEntrants,
   isReviewAt,
-  type Change,
+  type MemberChange,
   type WatchPosition,
   type ClosingHoldings,
-  type Watch,
+  type MemberWatch,
 } from './member-watch.js';
-import { ENTRY_SESSIONS, composeEntering, type Entry } from './replacements.js';
+import { ENTRY_SESSIONS, composeEntering, type EnteringSecurity } from './replacements.js';
 
 /** Replaces constituents that rank too low, each by the best-ranked security that is not a constituent. */
-export const applyFastExit: Change = (watch, at) => {
+export const applyFastExit: MemberChange = (watch, at) => {
   const { events, exits, pool, composer, indexId, known, sm } = watch;
   const { fast_exit: exit } = events;
   const due = exits.find(({ session }) => session === at.session);
@@ -52,7 +52,7 @@ export const applyFastExit: Change = (watch, at) => {
 };
 
 /** Adds new securities that rank high enough, each in exchange for the lowest-ranked constituent. */
-export const applyFastEntry: Change = (watch, at) => {
+export const applyFastEntry: MemberChange = (watch, at) => {
   const { events, entries, pool, composer, indexId } = watch;
   const { fast_entry: entry } = events;
   const fresh = entries.get(at.session);
@@ -99,14 +99,17 @@ interface Swaps {
 }
 
 function swapped(
-  watch: Watch,
+  watch: MemberWatch,
   at: WatchPosition,
   { ends, cause, decision, order, swaps }: Swaps,
 ): Composition | undefined {
   if (swaps.length === 0) return undefined;
   const { held, weights } = ends.held;
   const leaving = swaps.map(([column]) => column);
-  const entries = swaps.map(([column, other]): Entry => ({ column: other, replaced: weights[held.indexOf(column)]! }));
+  const entries = swaps.map(([column, other]): EnteringSecurity => ({
+    column: other,
+    replaced: weights[held.indexOf(column)]!,
+  }));
   const earlier = findInForce(watch.known, at.session);
   const results = swaps.map(([left, entered]): ConstituentSwap => {
     const leftRank = rankIn(order, left);

@@ -54,10 +54,10 @@ export function findUniverse(
   const sm = composer.market(indexId);
   const staleMax = readPriceSessions(composer.treatment(indexId));
   const candidates = listUniverseMembers(composer, membersOf, { indexId, session });
-  const columns = new Int32Array(sm.names);
+  const columns = new Int32Array(sm.securityCount);
   let count = 0;
   const bars = readPanelRow(sm, session);
-  for (let column = 0; column < sm.names; column++) {
+  for (let column = 0; column < sm.securityCount; column++) {
     if (!candidates[column] || sm.lastBar[bars + column]! < 0 || sm.isSilent(session, column, staleMax)) continue;
     if (sm.isPriceable(session, column, staleMax)) columns[count++] = column;
   }
@@ -101,7 +101,7 @@ interface MembersInput {
  */
 function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForce' | 'decidedOn'): Uint8Array {
   const { composer, membersOf, sm, currency, day } = input;
-  const members = new Uint8Array(sm.names);
+  const members = new Uint8Array(sm.securityCount);
   const add = (identifier: string): void => {
     const column = sm.columnOf(identifier);
     if (column >= 0) members[column] = 1;

@@ -16,11 +16,16 @@ import {
   weighEntrants,
   isCapped,
   computeMarketValueUnit,
-  type Change,
+  type MemberChange,
   type WatchedBooks,
-  type Watch,
+  type MemberWatch,
 } from './member-watch.js';
-import { listReplacementCandidates, composeEntering, chooseReplacements, type Entry } from './replacements.js';
+import {
+  listReplacementCandidates,
+  composeEntering,
+  chooseReplacements,
+  type EnteringSecurity,
+} from './replacements.js';
 import { extendStoredUntil, type WatchInput } from './watched-book.js';
 
 /** Sessions simulated at a time: the number that a change of constituents forces to simulate again. */
@@ -59,18 +64,18 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
 }
 
 /** Returns an index under each version of its definition, with one list of compositions. */
-function watchesOf(composer: Composer, input: WatchInput): Watch[] {
+function watchesOf(composer: Composer, input: WatchInput): MemberWatch[] {
   const shared = { known: [], findings: [] };
   return listTexts(composer.document(input.indexId)).map((text) =>
     createWatch(composer, { ...input, ...shared, text }),
   );
 }
 
-interface TextInput extends WatchInput, Pick<Watch, 'known' | 'findings'> {
+interface TextInput extends WatchInput, Pick<MemberWatch, 'known' | 'findings'> {
   readonly text: IndexText;
 }
 
-export function createWatch(whole: Composer, { text, ...input }: TextInput): Watch {
+export function createWatch(whole: Composer, { text, ...input }: TextInput): MemberWatch {
   const { document, position } = text;
   const composer = whole.under(input.indexId, position);
   const sm = composer.market(input.indexId);
@@ -106,15 +111,15 @@ function newSecurities(
   const results = new Map<number, number[]>();
   for (let session = Math.max(first, sm.first) + 1; session + after <= last; session++) {
     const row = readPanelRow(sm, session);
-    for (let column = 0; column < sm.names; column++) {
-      if (sm.lastBar[row + column] !== session || sm.lastBar[row - sm.names + column]! >= 0) continue;
+    for (let column = 0; column < sm.securityCount; column++) {
+      if (sm.lastBar[row + column] !== session || sm.lastBar[row - sm.securityCount + column]! >= 0) continue;
       results.set(session + after, [...(results.get(session + after) ?? []), column]);
     }
   }
   return results;
 }
 
-function decide(watch: Watch, rebalance: DueRebalance, standing: WatchedBooks): void {
+function decide(watch: MemberWatch, rebalance: DueRebalance, standing: WatchedBooks): void {
   const { composer, indexId, known, findings } = watch;
   const { decision: session } = rebalance;
   const keepsMembers = findDecider(composer.document(indexId), { ...rebalance, amendment: 0 }).scope !== 'membership';
@@ -129,7 +134,7 @@ function decide(watch: Watch, rebalance: DueRebalance, standing: WatchedBooks): 
 }
 
 /** Adds replacements to the composition of a review, for securities that left while its shares were pending. */
-export function refillIndex(watch: Watch, composition: Composition): Composition {
+export function refillIndex(watch: MemberWatch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;
   const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
   const wanted = (targets?.columns.length ?? 0) - columns.length;
@@ -156,7 +161,7 @@ export function refillIndex(watch: Watch, composition: Composition): Composition
     held: { held: columns, weights, ...(composition.counts ? { counts: { ...composition.counts, columns } } : {}) },
     uncapped: { held: columns, weights: composition.uncapped },
     leaving: [],
-    entries: result.map(({ column }, k): Entry => ({ column, replaced: left[k]!.weight / gone })),
+    entries: result.map(({ column }, k): EnteringSecurity => ({ column, replaced: left[k]!.weight / gone })),
     swaps: chooseReplacements({
       rule: events.replacement,
       before: composition,
@@ -183,7 +188,7 @@ function insert(known: Composition[], composition: Composition): void {
 }
 
 /** Searches the sessions of a span for changes, each on the book that includes the earlier ones. */
-function passSpan(under: readonly Watch[], standing: WatchedBooks, to: number): WatchedBooks {
+function passSpan(under: readonly MemberWatch[], standing: WatchedBooks, to: number): WatchedBooks {
   const first = under[0]!;
   let book = simulateWatchedBook(first, standing, to);
   for (let session = standing.at + 1; session <= to; session++) {
@@ -205,7 +210,7 @@ function passSpan(under: readonly Watch[], standing: WatchedBooks, to: number): 
 }
 
 /** Replaces constituents that left at a close, unless a review takes effect at it. */
-const replace: Change = (watch, at) => {
+const replace: MemberChange = (watch, at) => {
   const { events, known, composer, indexId, pool, findings, sm } = watch;
   if (events.replacement === 'none' || isInPhase(known, at.session)) return undefined;
   const before = findInForce(known, at.session);
@@ -228,7 +233,7 @@ const replace: Change = (watch, at) => {
   const result = listReplacementCandidates(request, events);
   if (result.length < left.length) findings.push(unreplaced(sm, at.session, left.slice(result.length)));
   const gone = 1 - event.exits.reduce((sum, { change }) => sum - change, 0);
-  const entries = result.map(({ column }, k): Entry => ({ column, replaced: left[k]!.weight / gone }));
+  const entries = result.map(({ column }, k): EnteringSecurity => ({ column, replaced: left[k]!.weight / gone }));
   if (entries.length === 0) return undefined;
   const swaps = chooseReplacements({
     rule: events.replacement,
@@ -272,4 +277,4 @@ function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[])
   return finding!;
 }
 
-const CHANGES: readonly Change[] = [replace, applyFastExit, applyFastEntry];
+const CHANGES: readonly MemberChange[] = [replace, applyFastExit, applyFastEntry];

@@ -12,7 +12,7 @@ import { computePoolValue, type EnteringInput } from './replacements.js';
 import { requireOwnEnd, type StoredBook } from './resumed-book.js';
 
 /** Index while it is searched for changes between reviews. */
-export interface Watch extends WatchInput {
+export interface MemberWatch extends WatchInput {
   /** Composer for every version of the definition. */
   readonly whole: Composer;
   /** Composer for the version of this entry. */
@@ -38,7 +38,7 @@ export interface WatchedBooks {
 }
 
 /** Returns true if the index differs from the same index without caps. */
-export function isCapped({ known }: Watch): boolean {
+export function isCapped({ known }: MemberWatch): boolean {
   return known.some(({ weights, uncapped }) => weights !== uncapped && weights.some((w, k) => w !== uncapped[k]));
 }
 
@@ -49,10 +49,13 @@ export interface WatchPosition {
 }
 
 /** Returns the change of constituents at a close; undefined if nothing changes. */
-export type Change = (watch: Watch, at: WatchPosition) => Composition | undefined;
+export type MemberChange = (watch: MemberWatch, at: WatchPosition) => Composition | undefined;
 
 /** Returns market value over the base of the weights; it is constant between reviews. */
-export function computeMarketValueUnit({ known }: Watch, { standing, book, session }: WatchPosition): number | null {
+export function computeMarketValueUnit(
+  { known }: MemberWatch,
+  { standing, book, session }: WatchPosition,
+): number | null {
   const review = known.findLast((one) => one.session <= session && isReview(one));
   if (review === undefined || review.session <= standing.at) return standing.unit;
   return review.worth === undefined ? null : marketValue(book, review.session) / review.worth;
@@ -62,7 +65,7 @@ function marketValue({ reinvested, value, divisor, from }: Book, session: number
   return (reinvested?.levels.price ?? value)[session - from]! * divisor[session - from]!;
 }
 
-export function isReviewAt({ known }: Watch, session: number): boolean {
+export function isReviewAt({ known }: MemberWatch, session: number): boolean {
   const one = findInForce(known, session);
   return one === undefined || (one.session === session && isReview(one)) || isInPhase(known, session);
 }
@@ -77,7 +80,7 @@ export interface ClosingHoldings extends Pick<EnteringInput, 'held' | 'uncapped'
 }
 
 /** Returns the holdings at a close and their value. */
-export function readClosingHoldings(watch: Watch, { standing, session }: WatchPosition): ClosingHoldings {
+export function readClosingHoldings(watch: MemberWatch, { standing, session }: WatchPosition): ClosingHoldings {
   const book = simulateWatchedBook(watch, standing, session);
   const held = requireOwnEnd(book);
   const uncapped = isCapped(watch) ? requireOwnEnd(simulateWatchedBook(watch, standing, session, true)) : held;
@@ -85,7 +88,7 @@ export function readClosingHoldings(watch: Watch, { standing, session }: WatchPo
 }
 
 export function weighEntrants(
-  watch: Watch,
+  watch: MemberWatch,
   at: WatchPosition,
   { held, uncapped, marketValue: worth }: ClosingHoldings,
 ): Omit<EnteringInput, 'cause' | 'leaving' | 'entries' | 'swaps'> {
@@ -110,7 +113,7 @@ export function weighEntrants(
   };
 }
 
-export function simulateWatchedBook(watch: Watch, standing: WatchedBooks, to: number, isUncapped = false): Book {
+export function simulateWatchedBook(watch: MemberWatch, standing: WatchedBooks, to: number, isUncapped = false): Book {
   const { whole, indexId, known, first } = watch;
   const stored = isUncapped ? standing.uncapped : standing.book;
   return simulateBookUntil(whole, { indexId, first, stored, at: standing.at, to, known, isUncapped });

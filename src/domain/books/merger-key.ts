@@ -2,6 +2,10 @@
 export type OutsideMergers = ReadonlySet<number>;
 
 /** Returns the key of a merger of a security on a session. */
-export function createMergerKey({ names }: { readonly names: number }, session: number, column: number): number {
-  return session * names + column;
+export function createMergerKey(
+  { securityCount }: { readonly securityCount: number },
+  session: number,
+  column: number,
+): number {
+  return session * securityCount + column;
 }

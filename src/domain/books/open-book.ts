@@ -24,7 +24,7 @@ export function openBook(input: BookInput): BookState {
     : listBookSecurities({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
   requireRatesAboveZero(sm, columns, { currency: growth.currency, from, to });
   requireTaxes(input, columns);
-  const slotOf = new Int32Array(sm.names).fill(-1);
+  const slotOf = new Int32Array(sm.securityCount).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const H = columns.length;
   const ofShorts = toShortTerms(growth);

@@ -4,7 +4,7 @@ import type { Day } from '../time/days.js';
 import { findInForce, isReview, type Composer, type Composition } from './compositions.js';
 import { applyFastExit } from './fast-changes.js';
 import { createWatch, hasMemberChanges, refillIndex, removeReviews } from './member-changes.js';
-import { simulateWatchedBook, type WatchedBooks, type Watch } from './member-watch.js';
+import { simulateWatchedBook, type WatchedBooks, type MemberWatch } from './member-watch.js';
 import { areAllAnnounced, toDueRebalance, findNextRebalances } from './next-rebalance.js';
 
 /** An index at the close of a session. */
@@ -51,7 +51,7 @@ function findAnnouncedExit(composer: Composer, at: IndexAtClose): PendingComposi
   if (due === undefined || !areAllAnnounced(next, day)) return undefined;
   const [review] = findNextRebalances(document, sm, day + 1);
   if (review !== undefined && review.session <= due.session) return undefined; // It decides the constituents first.
-  const watch: Watch = { ...watchAt(composer, at, amendment), exits: [toDueRebalance(sm, session, due)] };
+  const watch: MemberWatch = { ...watchAt(composer, at, amendment), exits: [toDueRebalance(sm, session, due)] };
   const standing: WatchedBooks = { at: watch.first - 1, book: null, uncapped: null, unit: null };
   const composition = applyFastExit(watch, { standing, book: simulateWatchedBook(watch, standing, session), session });
   return composition && { effective: due.session, composition };
@@ -68,7 +68,7 @@ export function addReplacements(
   return { composition: refillIndex(watch, composition), findings: watch.findings };
 }
 
-function watchAt(composer: Composer, { indexId, session, list }: IndexAtClose, amendment: number): Watch {
+function watchAt(composer: Composer, { indexId, session, list }: IndexAtClose, amendment: number): MemberWatch {
   const text = listTexts(composer.document(indexId))[amendment]!;
   const first = list[0]?.session ?? session;
   return createWatch(composer, { indexId, due: [], first, last: session, known: [...list], findings: [], text });

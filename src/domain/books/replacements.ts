@@ -11,7 +11,7 @@ import { readCounts, createShareChangeTerms } from './share-changes.js';
 export const ENTRY_SESSIONS = 5;
 
 /** Entry between reviews in place of a constituent. */
-export interface Entry {
+export interface EnteringSecurity {
   readonly column: number;
   /** Weight of the constituent that it replaces, relative to the holdings before it enters; 0 if it replaces none. */
   readonly replaced: number;
@@ -87,7 +87,7 @@ export interface EnteringInput {
   readonly uncapped: Pick<BookEnd, 'held' | 'weights'>;
   /** Columns that leave in exchange for entering ones. */
   readonly leaving: readonly number[];
-  readonly entries: readonly Entry[];
+  readonly entries: readonly EnteringSecurity[];
   readonly swaps: readonly ConstituentSwap[];
   /**
    * Factor that divides a market value to give its weight at the close; null if an entering security takes the weight

@@ -14,8 +14,8 @@ import {
   leastHolding,
   limitMove,
   computeRatio,
-  type Measure,
-  type Side,
+  type BoundedMeasure,
+  type BoundSide,
 } from './measure.js';
 
 /**
@@ -82,7 +82,7 @@ function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): U
     case 'linear': {
       if (row.average === undefined) return bounds(row, computeRatio(row.coefficients, null));
       const { numerator, denominator } = row.average;
-      const side: Side = row.lower === null ? 'upper' : 'lower';
+      const side: BoundSide = row.lower === null ? 'upper' : 'lower';
       return [{ side, limit: params[side] as number, measure: computeRatio(numerator, denominator) }]; // This parameter made the row.
     }
     case 'norm':
@@ -110,7 +110,7 @@ function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): U
 
 function bounds(
   { lower, upper }: { readonly lower: Limit | null; readonly upper: Limit | null },
-  measure: Measure,
+  measure: BoundedMeasure,
 ): UnnamedLimit[] {
   return [
     ...(lower === null ? [] : [{ side: 'lower' as const, limit: lower.value, measure }]),
@@ -122,7 +122,7 @@ function bounds(
  * Measures the weight of one security. It responds most to the security's own price; of the others, to the price of the
  * largest one.
  */
-function weightOf(position: number): Measure {
+function weightOf(position: number): BoundedMeasure {
   return {
     movers: (heaviest) => [position, ...heaviest],
     valueOf: ({ weights }) => weights[position]!,

@@ -1,4 +1,4 @@
-import { selectNearer, TOLERANCE, type Bound, type Holdings, type Measure, type Moves } from './measure.js';
+import { selectNearer, TOLERANCE, type Bound, type Holdings, type BoundedMeasure, type Moves } from './measure.js';
 
 /** Issuers above a trigger while one security moves: their sum is (fixed + moving x) / (1 + weight x). */
 interface Above {
@@ -17,7 +17,7 @@ interface Above {
 }
 
 /** Measures the weight of the n-th largest issuer. */
-export function measureNthLargestIssuer(n: number): Measure {
+export function measureNthLargestIssuer(n: number): BoundedMeasure {
   return {
     valueOf({ issuers }) {
       if (n === 1) return largestOf(issuers);
@@ -47,7 +47,7 @@ function largestOf(issuers: Float64Array): number {
 }
 
 /** Sums the issuers above a trigger. */
-export function measureSumAbove(trigger: number): Measure {
+export function measureSumAbove(trigger: number): BoundedMeasure {
   return {
     valueOf({ issuers }) {
       let sum = 0;
@@ -64,7 +64,7 @@ export function measureSumAbove(trigger: number): Measure {
 }
 
 /** Sums the issuers at or below a trigger. */
-export function measureSumUpTo(trigger: number): Measure {
+export function measureSumUpTo(trigger: number): BoundedMeasure {
   return {
     valueOf({ issuers }) {
       let sum = 0;

@@ -1,4 +1,4 @@
-import type { Bound, Measure } from './measure.js';
+import type { Bound, BoundedMeasure } from './measure.js';
 
 /** Watched limit: a number computed from the holdings, and its bound. */
 export interface LimitRow extends Bound {
@@ -6,7 +6,7 @@ export interface LimitRow extends Bound {
   readonly row: string;
   /** Unit of value and limit. */
   readonly unit: 'fraction' | 'count' | 'value';
-  readonly measure: Measure;
+  readonly measure: BoundedMeasure;
 }
 
 /** Returns the distance to the bound, negative if it is exceeded. */

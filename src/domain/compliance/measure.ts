@@ -15,10 +15,10 @@ export interface Holdings {
 /** Excess below which a difference is rounding and not a breach, in the unit of a limit. */
 export const TOLERANCE = 1e-12;
 
-export type Side = 'lower' | 'upper';
+export type BoundSide = 'lower' | 'upper';
 
 /** Relative change of the price of one security while all other prices are unchanged. */
-export interface Move {
+export interface PriceMove {
   /** Position of the security. */
   readonly name: number;
   /** 0.1 is a rise of 10 %. */
@@ -26,7 +26,7 @@ export interface Move {
 }
 
 /** Number that a limit bounds. */
-export interface Measure {
+export interface BoundedMeasure {
   valueOf(holdings: Holdings): number;
   /** Prepares the effect of moves of one security on a value, for one close. */
   movesOf(holdings: Holdings, bound: Bound): Moves;
@@ -50,7 +50,7 @@ export interface Moves {
 export type LeastMove = (name: number, reach: number) => number;
 
 export interface Bound {
-  readonly side: Side;
+  readonly side: BoundSide;
   readonly limit: number;
 }
 
@@ -59,7 +59,7 @@ export interface Bound {
  * The ratio equals its bound at one x.
  * @param denominator null for the value of the portfolio
  */
-export function computeRatio(numerator: Float64Array, denominator: Float64Array | null): Measure {
+export function computeRatio(numerator: Float64Array, denominator: Float64Array | null): BoundedMeasure {
   const sums = ({ weights }: Holdings) => ({
     above: dot(numerator, weights),
     below: denominator === null ? 1 : dot(denominator, weights),
@@ -83,7 +83,7 @@ export function computeRatio(numerator: Float64Array, denominator: Float64Array 
 }
 
 /** 1 over the sum of squared weights. */
-export const effectiveNumber: Measure = {
+export const effectiveNumber: BoundedMeasure = {
   valueOf({ weights }) {
     const squares = dot(weights, weights);
     return squares === 0 ? 0 : 1 / squares;
@@ -107,7 +107,7 @@ export const effectiveNumber: Measure = {
 };
 
 /** Measures the least long weight. */
-export const leastHolding: Measure = {
+export const leastHolding: BoundedMeasure = {
   valueOf: ({ weights }) => weights.reduce((least, weight) => (weight > 0 ? Math.min(least, weight) : least), Infinity),
   movesOf({ weights }, { limit }) {
     const [first, second] = twoLeast(weights);
@@ -140,7 +140,7 @@ function twoLeast(weights: Float64Array): readonly [Holding, Holding] {
 }
 
 /** Counts the held securities among `members`. Price moves do not change the count. */
-export function countHeldMembers(members: Int32Array): Measure {
+export function countHeldMembers(members: Int32Array): BoundedMeasure {
   return {
     valueOf: ({ weights }) => members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0),
     movesOf: () => ({ moveOf: () => Infinity }),

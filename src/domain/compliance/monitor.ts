@@ -1,5 +1,5 @@
 import { computeHeadroom, type LimitRow } from './limit-row.js';
-import { findHeaviest, TOLERANCE, type Holdings, type Move } from './measure.js';
+import { findHeaviest, TOLERANCE, type Holdings, type PriceMove } from './measure.js';
 
 /** Event that took holdings beyond a limit. */
 export type BreachCause = 'price' | 'action' | 'rebalance';
@@ -32,7 +32,7 @@ export interface MeasuredDate {
   /** Returns the event that took a row beyond its bound. Called when a breach begins. */
   causeOf(k: number): BreachCause;
   /** See `measureDistanceToBreach`; called only within every bound. */
-  distance(): Move | null;
+  distance(): PriceMove | null;
 }
 
 export interface RowSummary {
@@ -44,13 +44,13 @@ export interface RowSummary {
   least: { at: number; value: number; limit: number; headroom: number };
 }
 
-export interface Watch {
+export interface LimitWatch {
   /** Positions of the reported dates. */
   readonly dates: readonly number[];
   /** Smallest headroom of the rows on each date, NaN if no row applies. */
   readonly headroom: readonly number[];
   /** Distance to a breach on each date, see `measureDistanceToBreach`; empty if not requested. */
-  readonly distances: readonly (Move | null)[];
+  readonly distances: readonly (PriceMove | null)[];
   /** Number of dates on which a row is beyond its bound. */
   readonly breachedDates: number;
   readonly rows: readonly RowSummary[];
@@ -72,7 +72,7 @@ export interface WatchOptions {
  * Watches limits over dates in ascending order.
  * @cost O(rows * H) per date
  */
-export function watchLimits(watched: Iterable<WatchedDate>, options: WatchOptions): Watch {
+export function watchLimits(watched: Iterable<WatchedDate>, options: WatchOptions): LimitWatch {
   return watchMeasured(listMeasuredDates(watched), options);
 }
 
@@ -93,9 +93,12 @@ export function measureDate(date: WatchedDate): MeasuredDate {
 }
 
 /** Watches limits over dates that are measured elsewhere. */
-export function watchMeasured(measured: Iterable<MeasuredDate>, { from, withDistances = false }: WatchOptions): Watch {
+export function watchMeasured(
+  measured: Iterable<MeasuredDate>,
+  { from, withDistances = false }: WatchOptions,
+): LimitWatch {
   const dates: number[] = [];
-  const distances: (Move | null)[] = [];
+  const distances: (PriceMove | null)[] = [];
   const headroom: number[] = [];
   const rows = new Map<string, RowSummary>();
   const open = new Map<string, OpenBreach>();
@@ -167,13 +170,13 @@ function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
  * passed, or if no move of one security passes one. If several are equal, returns the move of the first security.
  * @cost O(rows * (H + held securities)), plus sorting the issuers near a bound
  */
-export function measureDistanceToBreach(rows: readonly LimitRow[], holdings: Holdings): Move | null {
+export function measureDistanceToBreach(rows: readonly LimitRow[], holdings: Holdings): PriceMove | null {
   const isBreached = rows.some((row) => !isWithin(row, row.measure.valueOf(holdings)));
   return isBreached ? null : findLeastMove(rows, holdings);
 }
 
 /** Returns the least move within every limit. */
-function findLeastMove(rows: readonly LimitRow[], holdings: Holdings): Move | null {
+function findLeastMove(rows: readonly LimitRow[], holdings: Holdings): PriceMove | null {
   const { weights } = holdings;
   // The heaviest first: their moves give the tightest limit for the others.
   const heaviest = findHeaviest(weights);

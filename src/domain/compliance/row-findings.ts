@@ -7,7 +7,7 @@ import { findNearestName } from '#base/text/nearest-name.js';
 import { createReferenceSpells } from '../market/reference-spells.js';
 
 /** Data on which rows are watched. */
-export interface Watched {
+export interface RowWatch {
   /** Securities held at any time. */
   readonly names: readonly string[];
   /** Null if no row reads the market. */
@@ -17,7 +17,7 @@ export interface Watched {
 }
 
 /** Reports constraints that match no holdings, and securities without a group that count as one. */
-export function listRowFindings(rows: readonly ConstraintRow[], watched: Watched): Finding[] {
+export function listRowFindings(rows: readonly ConstraintRow[], watched: RowWatch): Finding[] {
   const { market } = watched;
   return rows.flatMap((row, position) => [
     ...neverHeld(row, position, watched.names),
@@ -63,7 +63,7 @@ function neverHeld(row: ConstraintRow, position: number, names: readonly string[
 function groupFindings(
   row: ConstraintRow,
   position: number,
-  { names, market, day }: Watched & { readonly market: MarketData },
+  { names, market, day }: RowWatch & { readonly market: MarketData },
 ): Finding[] {
   const { field, groups = null } = row.params as { field?: unknown; groups?: readonly string[] | null }; // Schema of the class.
   if (typeof field !== 'string' || !('groups' in row.params || row.type.startsWith('Group'))) return [];
@@ -82,7 +82,7 @@ function groupFindings(
   return [warning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
 }
 
-interface Grouped extends Pick<Watched, 'names' | 'day'> {
+interface Grouped extends Pick<RowWatch, 'names' | 'day'> {
   readonly field: string;
   readonly of: ReturnType<typeof listGroupSpells>;
 }

@@ -8,9 +8,9 @@ interface AgeSeries {
 }
 
 /** Returns the number of sessions since the first price bar: 0 on its session, missing before it. */
-export function createAgeSeries({ market, rowOf, names }: SessionMarket): AgeSeries {
+export function createAgeSeries({ market, rowOf, securityCount }: SessionMarket): AgeSeries {
   const close = market.fields.get('CLOSE')!;
-  const first = new Int32Array(names).fill(UNKNOWN);
+  const first = new Int32Array(securityCount).fill(UNKNOWN);
   /**
    * Searches the bars before the axis too: if the market starts at a later session, securities may be older.
    * @cost the sessions before the axis
@@ -18,7 +18,7 @@ export function createAgeSeries({ market, rowOf, names }: SessionMarket): AgeSer
   const findFirstBar = (column: number): number => {
     for (let session = 0; session < rowOf.length; session++) {
       const row = rowOf[session]!;
-      if (row >= 0 && !Number.isNaN(close[row * names + column]!)) return session;
+      if (row >= 0 && !Number.isNaN(close[row * securityCount + column]!)) return session;
     }
     return rowOf.length;
   };

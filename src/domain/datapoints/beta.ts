@@ -156,7 +156,7 @@ function slopesByFour(
 }
 
 /** Values that begin at a cell. */
-export interface Run {
+export interface ValueRun {
   readonly cells: Float64Array;
   readonly start: number;
 }
@@ -166,8 +166,8 @@ export interface Run {
  * `enough` have, or if the others are constant. Sums are taken about the means of the first pass.
  */
 export function computeSlope(
-  { cells, start }: Run,
-  { cells: market, start: first }: Run,
+  { cells, start }: ValueRun,
+  { cells: market, start: first }: ValueRun,
   { length, enough }: { readonly length: number; readonly enough: number },
 ): number {
   let rSum = 0;

@@ -124,12 +124,12 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     windowsOf(series, session) {
       // Most uses concern one decision: windows are cached from the second decision on.
       if (session === firstSession) return sampleSeries(series);
-      const known = trails.get(series) ?? createTrail(series, sm.names);
+      const known = trails.get(series) ?? createTrail(series, sm.securityCount);
       trails.set(series, known);
       return known;
     },
     tallyOf(series) {
-      const known = tallies.get(series) ?? createTally(series, sm.names);
+      const known = tallies.get(series) ?? createTally(series, sm.securityCount);
       tallies.set(series, known);
       return known;
     },

@@ -1,7 +1,7 @@
 import { formatDay } from '../time/days.js';
 import { findFirstAtLeast } from '../numbers/search.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { GROWTH_BASED, createSource, type Shared, type Source } from './datapoint-sources.js';
+import { GROWTH_BASED, createSource, type Shared, type DatapointSource } from './datapoint-sources.js';
 import { DEFAULT_WINDOW, type FieldRequest } from './field-request.js';
 import { findLatestSession } from './latest-values.js';
 import { resolve } from './resolution.js';
@@ -91,7 +91,11 @@ function datapointRead(
  */
 function earliestOf(
   sm: SessionMarket,
-  { field, source, column }: { readonly field: FieldRequest; readonly source: Source; readonly column: number },
+  {
+    field,
+    source,
+    column,
+  }: { readonly field: FieldRequest; readonly source: DatapointSource; readonly column: number },
 ): number {
   const isStatistic = source.kind !== 'series' || field.aggregate !== 'last';
   const needed = isStatistic ? Math.max(1, computeHalf(field.window ?? DEFAULT_WINDOW)) : 1;
@@ -99,8 +103,8 @@ function earliestOf(
   return begin + needed - 1 + field.lag;
 }
 
-function findFirstBar({ lastBar, names }: SessionMarket, column: number): number {
-  for (let cell = column; cell < lastBar.length; cell += names) if (lastBar[cell]! >= 0) return lastBar[cell]!;
+function findFirstBar({ lastBar, securityCount }: SessionMarket, column: number): number {
+  for (let cell = column; cell < lastBar.length; cell += securityCount) if (lastBar[cell]! >= 0) return lastBar[cell]!;
   return NaN;
 }
 

@@ -54,7 +54,7 @@ export function readTexts(
 }
 
 /** Source of a datapoint. */
-export type Source =
+export type DatapointSource =
   | {
       readonly kind: 'series';
       readonly series: Series;
@@ -84,7 +84,7 @@ const annualise =
     for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(periods);
   };
 
-export function createSource({ sm, table }: Shared, field: FieldRequest): Source {
+export function createSource({ sm, table }: Shared, field: FieldRequest): DatapointSource {
   const result = resolve(sm.market, field);
   if ('missing' in result) throw new Error(`the market has no ${result.missing}: fields are checked before a decision`);
   if (result.dataset !== 'derived') {

@@ -1,6 +1,6 @@
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
-import { createEvaluator, type Source } from './expressions/compute.js';
+import { createEvaluator, type ValueSource } from './expressions/compute.js';
 import { createFunctionCall } from './expressions/canonical.js';
 import { findFunction } from './expressions/functions/catalogue.js';
 import type { CrossSectional, DecisionFacts, Evaluator, OverTime } from './expressions/functions/function-entry.js';
@@ -155,7 +155,7 @@ export function createExpressionSection(
     return fillMissing(values, columns, (some) => createEvaluator(sourceOn(some, 0)).numbers(node));
   };
 
-  const sourceOn = (columns: Int32Array, shift: number): Source => {
+  const sourceOn = (columns: Int32Array, shift: number): ValueSource => {
     const shiftDigits = (field: FieldRequest): FieldRequest =>
       shift === 0 ? field : { ...field, lag: field.lag + shift };
     return {

@@ -1,5 +1,5 @@
 import type { ReferenceValue } from '../market/market-data.js';
-import { combineInto, createEvaluator, type Source } from './expressions/compute.js';
+import { combineInto, createEvaluator, type ValueSource } from './expressions/compute.js';
 import { findFunction } from './expressions/functions/catalogue.js';
 import { requestOf, type ArithmeticNode, type ExpressionNode, type Operator } from './expressions/tree.js';
 import type { FieldRequest } from './field-request.js';
@@ -57,7 +57,7 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
       fill(session, columns, out) {
         const values = (field: FieldRequest): readonly ReferenceValue[] =>
           source.texts(field, session - field.lag, columns);
-        const on: Source = {
+        const on: ValueSource = {
           count: columns.length,
           numbers(field) {
             const read = new Float64Array(columns.length);

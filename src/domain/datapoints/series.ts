@@ -137,17 +137,17 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
   return table;
 }
 
-function panelSeries({ market, rowOf, names }: SessionMarket, name: string): Series {
+function panelSeries({ market, rowOf, securityCount }: SessionMarket, name: string): Series {
   const panel = market.fields.get(name)!;
   return {
-    panel: { cells: panel, rowAt: (session) => rowOf[session]! * names, less: 0, gaps: null },
+    panel: { cells: panel, rowAt: (session) => rowOf[session]! * securityCount, less: 0, gaps: null },
     fill(session, columns, out) {
       const row = rowOf[session]!;
       if (row < 0) {
         out.fill(NaN);
         return;
       }
-      const offset = row * names;
+      const offset = row * securityCount;
       for (let i = 0; i < columns.length; i++) out[i] = panel[offset + columns[i]!]!;
     },
   };
@@ -266,14 +266,14 @@ function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
  */
 function betweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gaps'>, less: number): Series {
   const growth = terms.growth();
-  const { lastBar, names } = sm;
+  const { lastBar, securityCount } = sm;
   return {
     panel: { cells: growth, rowAt: (session) => readGrowthRow(sm, session), less, gaps: terms.gaps() },
     fill(session, columns, out) {
       const offset = readGrowthRow(sm, session);
       for (let i = 0; i < columns.length; i++) {
         const at = offset + columns[i]!;
-        const isReturn = lastBar[at] === session && lastBar[at - names] === session - 1;
+        const isReturn = lastBar[at] === session && lastBar[at - securityCount] === session - 1;
         out[i] = isReturn ? growth[at]! - less : NaN;
       }
     },
@@ -283,11 +283,11 @@ function betweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gap
 /**
  * Returns ordinary dividends of the twelve months before the session over its close; 0 for a security that never paid.
  */
-function yieldSeries({ market, rowOf, sessions, names }: SessionMarket, dividends: DividendHistory): Series {
+function yieldSeries({ market, rowOf, sessions, securityCount }: SessionMarket, dividends: DividendHistory): Series {
   const close = market.fields.get('CLOSE')!;
   /** Sums of the securities, and the days before which they apply: sessions are consecutive. */
-  const sums = new Float64Array(names);
-  const until = new Float64Array(names).fill(-Infinity);
+  const sums = new Float64Array(securityCount);
+  const until = new Float64Array(securityCount).fill(-Infinity);
   let [first, latest] = [Infinity, -Infinity];
   const sumOn = (column: number, day: Day): void => {
     if (day === first) {
@@ -316,7 +316,7 @@ function yieldSeries({ market, rowOf, sessions, names }: SessionMarket, dividend
       for (let i = 0; i < columns.length; i++) {
         const column = columns[i]!;
         if (day >= until[column]!) sumOn(column, day);
-        out[i] = sums[column]! / close[row * names + column]!;
+        out[i] = sums[column]! / close[row * securityCount + column]!;
       }
     },
   };

@@ -64,14 +64,14 @@ function readCached(panels: Map<string, Float64Array>, key: string, make: () => 
 }
 
 function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
-  const { names, sessions, lastBar } = sm;
+  const { securityCount, sessions, lastBar } = sm;
   const rates = createExchangeRates(sm, terms.currency);
   const panel = growthPanel(sm, terms, indexMemory);
   if (sm.mark) panel.set(termsMarkOf(sm, sm.mark, terms).index);
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
     const row = readPanelRow(sm, s);
-    for (let i = 0; i < names; i++) {
-      const value = s === 0 ? Number.NaN : panel[row - names + i]! * panel[row + i]!;
+    for (let i = 0; i < securityCount; i++) {
+      const value = s === 0 ? Number.NaN : panel[row - securityCount + i]! * panel[row + i]!;
       if (value === value) panel[row + i] = value;
       else panel[row + i] = lastBar[row + i]! >= 0 && rates.rateAt(s, i) > 0 ? 1 : Number.NaN;
     }
@@ -80,22 +80,22 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
 }
 
 /** Allocates memory of a value index: with kernels over it, unless it is paged or too small for them. */
-function indexMemory(cells: number, names: number): Float64Array {
+function indexMemory(cells: number, securityCount: number): Float64Array {
   const isPaged = isWorkPaged(8 * cells);
-  return (isPaged ? undefined : createValuePanel(cells, names)) ?? allocateKeptFloats(cells);
+  return (isPaged ? undefined : createValuePanel(cells, securityCount)) ?? allocateKeptFloats(cells);
 }
 
 /** @param memory zeros for a number of cells in rows of a number of securities */
 function growthPanel(
   sm: SessionMarket,
   terms: GrowthTerms,
-  memory: (cells: number, names: number) => Float64Array = allocateKeptFloats,
+  memory: (cells: number, securityCount: number) => Float64Array = allocateKeptFloats,
 ): Float64Array {
-  const { names, rowOf, sessions, market, first } = sm;
+  const { securityCount, rowOf, sessions, market, first } = sm;
   const close = market.fields.get('CLOSE')!;
   const table = createEffectTable(sm, terms);
   const { columns, starts } = table;
-  const growth = memory((sessions.length - first) * names, names);
+  const growth = memory((sessions.length - first) * securityCount, securityCount);
   // Last price of each security on the share basis of the previous session.
   const carried = carryFirst(sm, terms);
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
@@ -103,7 +103,7 @@ function growthPanel(
     for (let e = starts[s]!; e < starts[s + 1]!; e++)
       touched.push({ effect: readEffect(table, e), before: carried[columns[e]!]! });
     const row = readPanelRow(sm, s);
-    growOverSession({ close, growth, carried, from: rowOf[s]! * names, to: row, names });
+    growOverSession({ close, growth, carried, from: rowOf[s]! * securityCount, to: row, securityCount });
     for (const { effect, before } of touched) {
       if (!(before > 0)) continue;
       const step = computeGrowthStep(effect, before, sm.closeAt(s, effect.column));
@@ -111,7 +111,7 @@ function growthPanel(
       carried[effect.column] = step.carried;
     }
   }
-  if (!sm.mark) growth.fill(Number.NaN, 0, Math.min(names, growth.length));
+  if (!sm.mark) growth.fill(Number.NaN, 0, Math.min(securityCount, growth.length));
   convert(sm, terms.currency, growth);
   return growth;
 }
@@ -123,8 +123,8 @@ function findFirstComputed({ mark }: SessionMarket): number {
 
 /** Returns base prices of the first computed session. */
 function carryFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
-  const { mark, names } = sm;
-  if (mark === null) return new Float64Array(names).fill(Number.NaN);
+  const { mark, securityCount } = sm;
+  if (mark === null) return new Float64Array(securityCount).fill(Number.NaN);
   if (mark.terms === null) return findCarriedPrices(sm, terms, { session: mark.session, bars: mark.lastBar });
   return termsMarkOf(sm, mark, terms).carried.slice();
 }
@@ -174,7 +174,7 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
  * on its first one.
  * @throws BeforeMarket
  */
-export function readGrowthRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
+export function readGrowthRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>, session: number): number {
   if (session === sm.first && session > 0)
     throw new BeforeMarket(`the growth of session ${session} begins before the market is there`);
   return readPanelRow(sm, session);
@@ -182,9 +182,9 @@ export function readGrowthRow(sm: Pick<SessionMarket, 'first' | 'names'>, sessio
 
 /** Returns the state of a market after a session. @cost O(N + A) for each of the terms */
 export function markMarket(sm: SessionMarket, session: number, terms: readonly GrowthTerms[]): MarketMark {
-  const { names, lastBar } = sm;
+  const { securityCount, lastBar } = sm;
   const row = readPanelRow(sm, session);
-  const bars = Int32Array.from(lastBar.subarray(row, row + names));
+  const bars = Int32Array.from(lastBar.subarray(row, row + securityCount));
   return {
     session,
     lastBar: bars,
@@ -193,7 +193,7 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
         markKey(sm, session, own),
         {
           carried: findCarriedPrices(sm, own, { session, bars }),
-          index: computeValueIndex(sm, own).slice(row, row + names),
+          index: computeValueIndex(sm, own).slice(row, row + securityCount),
         },
       ]),
     ),
@@ -241,11 +241,11 @@ interface Grown {
   readonly from: number;
   /** Position of the session's factors in `growth`. */
   readonly to: number;
-  readonly names: number;
+  readonly securityCount: number;
 }
 
-function growOverSession({ close, growth, carried, from, to, names }: Grown): void {
-  for (let i = 0; i < names; i++) {
+function growOverSession({ close, growth, carried, from, to, securityCount }: Grown): void {
+  for (let i = 0; i < securityCount; i++) {
     const before = carried[i]!;
     const price = from < 0 ? Number.NaN : close[from + i]!;
     if (price === price) {
@@ -259,9 +259,9 @@ function growOverSession({ close, growth, carried, from, to, names }: Grown): vo
 
 /** Multiplies by the change of each security's exchange rate. */
 function convert(sm: SessionMarket, currency: string, growth: Float64Array): void {
-  const { names, sessions } = sm;
+  const { securityCount, sessions } = sm;
   const rates = createExchangeRates(sm, currency);
-  for (let i = 0; i < names; i++) {
+  for (let i = 0; i < securityCount; i++) {
     if (rates.isNative(i)) continue;
     const series = rates.seriesOf(i);
     for (let s = Math.max(1, findFirstComputed(sm)); s < sessions.length; s++)

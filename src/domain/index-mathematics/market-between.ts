@@ -13,13 +13,13 @@ export function cutMarket(
   terms: GrowthTerms,
   { from, to }: { readonly from: number; readonly to: number },
 ): SessionMarket {
-  const { names, lastBar, sessions } = sm;
+  const { securityCount, lastBar, sessions } = sm;
   const begin = readPanelRow(sm, from);
   const view: SessionMarket = {
     ...sm,
     sessions: sessions.subarray(0, to + 1),
     first: from,
-    lastBar: lastBar.subarray(begin, begin + (to + 1 - from) * names),
+    lastBar: lastBar.subarray(begin, begin + (to + 1 - from) * securityCount),
     actions: actionsBetween(sm.actions, { from, to }),
     mark: markOf(sm, terms, from),
   };
@@ -28,9 +28,9 @@ export function cutMarket(
 }
 
 function markOf(sm: SessionMarket, terms: GrowthTerms, session: number): MarketMark {
-  const { names, lastBar } = sm;
+  const { securityCount, lastBar } = sm;
   const begin = readPanelRow(sm, session);
-  const bars = Int32Array.from(lastBar.subarray(begin, begin + names));
+  const bars = Int32Array.from(lastBar.subarray(begin, begin + securityCount));
   const rates = createExchangeRates(sm, terms.currency);
   const held = toHeldTerms(terms);
   const index = Float64Array.from(bars, (bar, column) =>

@@ -24,12 +24,12 @@ export function listAbsences(sm: SessionMarket): Absences {
 }
 
 function findAbsences(sm: SessionMarket): Absences {
-  const { names, sessions, lastBar } = sm;
+  const { securityCount, sessions, lastBar } = sm;
   const columns: number[] = [];
   const starts = new Int32Array(sessions.length + 1);
   for (let s = sm.mark ? sm.mark.session + 1 : 0; s < sessions.length; s++) {
     const row = readPanelRow(sm, s);
-    for (let i = 0; i < names; i++) {
+    for (let i = 0; i < securityCount; i++) {
       const bar = lastBar[row + i]!;
       if (bar !== s && bar >= 0 && sm.barAge(s, i) <= AGE_MAX) columns.push(i);
     }

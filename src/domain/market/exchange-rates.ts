@@ -286,7 +286,7 @@ function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => 
 
 /** Returns the latest bar at or before each session, on any day of the store; NaN before the first. */
 function carrySeries(sm: SessionMarket, column: number, convert: (rate: number) => number): Float64Array {
-  const { market, sessions, names } = sm;
+  const { market, sessions, securityCount } = sm;
   const close = market.fields.get('CLOSE')!;
   const series = new Float64Array(sessions.length);
   let rate = Number.NaN;
@@ -294,7 +294,7 @@ function carrySeries(sm: SessionMarket, column: number, convert: (rate: number) 
   for (let s = 0; s < sessions.length; s++) {
     const last = findLastAtMost(market.dates, sessions[s]!);
     for (; row <= last; row++) {
-      const bar = close[row * names + column]!;
+      const bar = close[row * securityCount + column]!;
       if (bar === bar) rate = convert(bar);
     }
     series[s] = rate;

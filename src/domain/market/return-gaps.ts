@@ -7,14 +7,14 @@ import { readPanelRow, type SessionMarket } from './session-market.js';
  */
 export interface ReturnGaps {
   /** Returns the gaps of some columns. @cost O(N + gaps of these sessions) */
-  of(columns: Int32Array, { from, to }: Sessions): GapsByColumn;
+  of(columns: Int32Array, { from, to }: GapSessions): GapsByColumn;
   /** Writes NaN into their cells, for every column. @cost O(N + gaps of these sessions) */
-  clear({ cells, stride, origin }: ColumnLayout, { from, to }: Sessions): void;
+  clear({ cells, stride, origin }: ColumnLayout, { from, to }: GapSessions): void;
   /** Multiplies a value of each column by the growth over the gaps. @cost O(N + gaps of these sessions) */
-  multiplyGrowth(values: Float64Array, columns: Int32Array, { from, to }: Sessions): void;
+  multiplyGrowth(values: Float64Array, columns: Int32Array, { from, to }: GapSessions): void;
 }
 
-export interface Sessions {
+export interface GapSessions {
   readonly from: number;
   readonly to: number;
 }
@@ -50,11 +50,11 @@ export function findReturnGaps(sm: SessionMarket, growth: Float64Array): ReturnG
 }
 
 function gapsOf(sm: SessionMarket, growth: Float64Array): ReturnGaps {
-  const { names, lastBar, first } = sm;
-  const last = lastBar.subarray(lastBar.length - names);
+  const { securityCount, lastBar, first } = sm;
+  const last = lastBar.subarray(lastBar.length - securityCount);
   const { starts, columns } = gapsBySession(sm);
   let factors: Float64Array | undefined;
-  const place = new Int32Array(names);
+  const place = new Int32Array(securityCount);
   const placesOf = (asked: Int32Array): Int32Array => {
     place.fill(-1);
     for (let k = 0; k < asked.length; k++) place[asked[k]!] = k;
@@ -86,7 +86,7 @@ function gapsOf(sm: SessionMarket, growth: Float64Array): ReturnGaps {
       for (let s = from; s <= to; s++)
         for (let g = starts[s - first]!; g < starts[s - first + 1]!; g++)
           cells[columns[g]! * stride + s - origin] = Number.NaN;
-      for (let column = 0; column < names; column++)
+      for (let column = 0; column < securityCount; column++)
         for (let s = Math.max(from, last[column]! + 1); s <= to; s++) cells[column * stride + s - origin] = Number.NaN;
     },
     multiplyGrowth(values, asked, { from, to }) {
@@ -129,9 +129,14 @@ function gapsBySession({ gaps, sessions, first }: SessionMarket): GapsBySession 
   return { starts, columns };
 }
 
-function growthAt({ names }: SessionMarket, growth: Float64Array, { starts, columns }: GapsBySession): Float64Array {
+function growthAt(
+  { securityCount }: SessionMarket,
+  growth: Float64Array,
+  { starts, columns }: GapsBySession,
+): Float64Array {
   const factors = new Float64Array(columns.length);
   for (let row = 0; row < starts.length - 1; row++)
-    for (let g = starts[row]!; g < starts[row + 1]!; g++) factors[g] = orOne(growth[row * names + columns[g]!]!);
+    for (let g = starts[row]!; g < starts[row + 1]!; g++)
+      factors[g] = orOne(growth[row * securityCount + columns[g]!]!);
   return factors;
 }

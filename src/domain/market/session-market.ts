@@ -17,7 +17,7 @@ export interface SessionMarket {
   readonly sessions: Int32Array;
   /** Row of each session in the panels of the market, -1 if no security has a bar, [S]. */
   readonly rowOf: Int32Array;
-  readonly names: number;
+  readonly securityCount: number;
   readonly identifiers: readonly string[];
   /** First session with rows in the panels by session: the session of the mark, otherwise 0. */
   readonly first: number;
@@ -59,9 +59,9 @@ export class BeforeMarket extends Error {
  * Returns the start of a session's row in the panels by session.
  * @throws BeforeMarket
  */
-export function readPanelRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
+export function readPanelRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>, session: number): number {
   assertThere(sm, session);
-  return (session - sm.first) * sm.names;
+  return (session - sm.first) * sm.securityCount;
 }
 
 /** @throws BeforeMarket */
@@ -104,24 +104,24 @@ export interface AlignMarketInput {
  */
 export function alignMarket({ market, calendar, calendars, mark }: AlignMarketInput): SessionMarket {
   const { identifiers, dates } = market;
-  const names = identifiers.length;
-  const axis = { first: mark ? mark.session : 0, names };
+  const securityCount = identifiers.length;
+  const axis = { first: mark ? mark.session : 0, securityCount };
   const sessions = sessionsOf(calendar, dates);
   const rowOf = rowsOf(sessions, dates);
   const close = market.fields.get('CLOSE')!;
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const columnOf = (identifier: string): number => columns.get(identifier) ?? -1;
-  const { lastBar, gaps } = createLastBars({ close, rowOf, names }, mark);
+  const { lastBar, gaps } = createLastBars({ close, rowOf, securityCount }, mark);
   const actions = placeActions({ market, sessions, calendar, columnOf });
   const splits = market.adjustment === 'none' ? ratiosOf(actions) : new Map<number, readonly Ratio[]>();
   const endings = endingsOf(actions, columnOf);
-  const canEnd = new Uint8Array(names);
+  const canEnd = new Uint8Array(securityCount);
   for (const column of endings.keys()) canEnd[column] = 1;
   const exchange = createExchanges({ market, calendar, calendars, sessions });
 
   const closeAt = (session: number, column: number): number => {
     const row = rowOf[session]!;
-    return row < 0 ? Number.NaN : close[row * names + column]!;
+    return row < 0 ? Number.NaN : close[row * securityCount + column]!;
   };
   const barAge = (session: number, column: number): number => {
     const bar = lastBar[readPanelRow(axis, session) + column]!;
@@ -156,7 +156,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     sessionAt: (day) => findLastAtMost(sessions, day),
     valueAt: (panel, session, column) => {
       const row = rowOf[session]!;
-      return row < 0 ? Number.NaN : panel[row * names + column]!;
+      return row < 0 ? Number.NaN : panel[row * securityCount + column]!;
     },
     carriedClose: (session, column) => {
       const bar = lastBar[readPanelRow(axis, session) + column]!;
@@ -196,33 +196,34 @@ function rowsOf(sessions: Int32Array, dates: Int32Array): Int32Array {
 interface Panel {
   readonly close: Float64Array;
   readonly rowOf: Int32Array;
-  readonly names: number;
+  readonly securityCount: number;
 }
 
 function createLastBars(
-  { close, rowOf, names }: Panel,
+  { close, rowOf, securityCount }: Panel,
   mark: MarketMark | undefined,
 ): Pick<SessionMarket, 'lastBar' | 'gaps'> {
   const first = mark ? mark.session : 0;
-  const bars = allocateKeptIntegersBelow(rowOf.length, (rowOf.length - first) * names);
+  const bars = allocateKeptIntegersBelow(rowOf.length, (rowOf.length - first) * securityCount);
   if (mark) bars.set(mark.lastBar);
-  else if (rowOf.length > 0) for (let i = 0; i < names; i++) bars[i] = hasBar(close, rowOf[0]! * names + i) ? 0 : -1;
-  const resumed = new Int32Array(names);
+  else if (rowOf.length > 0)
+    for (let i = 0; i < securityCount; i++) bars[i] = hasBar(close, rowOf[0]! * securityCount + i) ? 0 : -1;
+  const resumed = new Int32Array(securityCount);
   /** Column, session before and session after of each gap. */
-  let gaps = new Int32Array(3 * names);
+  let gaps = new Int32Array(3 * securityCount);
   let count = 0;
   for (let session = first + 1; session < rowOf.length; session++) {
-    const to = (session - first) * names;
+    const to = (session - first) * securityCount;
     const row = rowOf[session]!;
     if (row < 0) {
-      bars.copyWithin(to, to - names, to);
+      bars.copyWithin(to, to - securityCount, to);
       continue;
     }
-    const resuming = takeBars({ close, from: row * names, bars, to, session }, resumed);
+    const resuming = takeBars({ close, from: row * securityCount, bars, to, session }, resumed);
     if (3 * (count + resuming) > gaps.length) gaps = widen(gaps);
     for (let k = 0; k < resuming; k++) {
       const column = resumed[k]!;
-      const before = bars[to - names + column]!;
+      const before = bars[to - securityCount + column]!;
       if (before < 0) continue;
       gaps[3 * count] = column;
       gaps[3 * count + 1] = before;
@@ -255,10 +256,10 @@ interface TakeBars {
 
 /** Returns the number of columns with a bar that had none on the previous session. @param resumed [N], overwritten */
 function takeBars({ close, from, bars, to, session }: TakeBars, resumed: Int32Array): number {
-  const names = resumed.length;
-  const previous = to - names;
+  const securityCount = resumed.length;
+  const previous = to - securityCount;
   let count = 0;
-  for (let i = 0; i < names; i++) {
+  for (let i = 0; i < securityCount; i++) {
     const price = close[from + i]!;
     const before = bars[previous + i]!;
     if (price === price) {
@@ -284,13 +285,13 @@ export interface MarkWindowInput {
  * @cost O(S + N), and, for each security without a bar near the session, one cell of every earlier session
  */
 export function markWindow({ market, calendar, session, later }: MarkWindowInput): MarketMark {
-  const names = market.identifiers.length;
+  const securityCount = market.identifiers.length;
   const rowOf = rowsOf(sessionsOf(calendar, market.dates), market.dates);
   const close = market.fields.get('CLOSE')!;
-  const lastBar = new Int32Array(names).fill(-1);
-  let wanted = new Int32Array(names);
+  const lastBar = new Int32Array(securityCount).fill(-1);
+  let wanted = new Int32Array(securityCount);
   let count = 0;
-  for (let column = 0; column < names; column++) {
+  for (let column = 0; column < securityCount; column++) {
     const bar = later === null ? session + 1 : later.lastBar[column]!;
     if (bar > session) wanted[count++] = column;
     else lastBar[column] = bar;
@@ -302,7 +303,7 @@ export function markWindow({ market, calendar, session, later }: MarkWindowInput
     let left = 0;
     for (let k = 0; k < count; k++) {
       const column = wanted[k]!;
-      const price = close[row * names + column]!;
+      const price = close[row * securityCount + column]!;
       if (price === price) lastBar[column] = s;
       else wanted[left++] = column;
     }

@@ -2,7 +2,7 @@ import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 import { isStuck, type Limit, type LinearRow, type NormRow } from '../constraints/program-row.js';
 import { computeAverageCoefficients, type LinearisedAverages } from './averages.js';
-import type { Change } from './relaxation/parameter-change.js';
+import type { RowParameterChange } from './relaxation/parameter-change.js';
 import { selectFirstRows, addUpperRows, type UpperRow } from './upper-rows.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut } from './tails/tail-cuts.js';
@@ -23,7 +23,7 @@ export interface Assembly {
   /** Selects the rows that take part. Default: all. */
   readonly includes?: ((origin: Origin) => boolean) | undefined;
   /** Changed parameters of rows. */
-  readonly changes?: readonly Change[] | undefined;
+  readonly changes?: readonly RowParameterChange[] | undefined;
   /** Restriction of the weights that makes the non-convex rows linear. */
   readonly restriction?: Restriction | undefined;
   /** True if limits on the tracking error are rows. False while the tracking error is minimised. */
@@ -176,7 +176,7 @@ export function isTracking({ origin, row }: PlacedRow): boolean {
 export function findMovedParameter(
   origin: Origin,
   parameter: string | null,
-  changes: readonly Change[] | undefined,
+  changes: readonly RowParameterChange[] | undefined,
 ): number | undefined {
   return changes?.find((change) => change.origin === origin && change.parameter === parameter)?.to;
 }
@@ -185,7 +185,7 @@ export function findMovedParameter(
 export function computeMovedValue(
   limit: Limit,
   origin: Origin,
-  changes: readonly Change[] | undefined,
+  changes: readonly RowParameterChange[] | undefined,
   outward: 1 | -1,
 ): number {
   const own = changes?.filter((change) => change.origin === origin) ?? [];
@@ -202,7 +202,11 @@ export function computeMovedValue(
   return limit.value + limit.slope * (to - from);
 }
 
-export function computeMovedRadius(row: NormRow, origin: Origin, changes: readonly Change[] | undefined): number {
+export function computeMovedRadius(
+  row: NormRow,
+  origin: Origin,
+  changes: readonly RowParameterChange[] | undefined,
+): number {
   const to = findMovedParameter(origin, row.limit.parameter, changes);
   return to === undefined ? row.limit.value : row.radiusOf(to);
 }

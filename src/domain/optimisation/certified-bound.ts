@@ -160,15 +160,14 @@ function countedProgram({ problem, rows, relaxed }: BoundedChoice): CountedProgr
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const { program } = relaxed.assembled;
   if (counts.length === 0 || program.n > NAMES_MAX || !isFixedQuadratic(problem)) return undefined;
-  if (!(program.curvature > 0) || isSoft(program)) return undefined;
+  if (program.metric === null || !(program.curvature > 0) || isSoft(program)) return undefined;
   return { valueAt: (weights) => computeGoalValue(problem, weights), program, counts, threshold: findThreshold(rows) };
 }
 
-function isSoft({ metric, rows, kinks }: Program): boolean {
+/** Returns true if some rows may be violated at a price. */
+export function isSoft({ rows, kinks }: Pick<Program, 'rows' | 'kinks'>): boolean {
   return (
-    metric === null ||
-    rows.penalty.some(Number.isFinite) ||
-    kinks.some(({ limit, penalty }) => limit !== null && Number.isFinite(penalty))
+    rows.penalty.some(Number.isFinite) || kinks.some(({ limit, penalty }) => limit !== null && Number.isFinite(penalty))
   );
 }
 

@@ -1,6 +1,6 @@
 import { listMovableParameters, type MovableParameter } from './relaxation/movable-parameters.js';
 import { listNonConvexRows, type Origin, type Problem } from './problem.js';
-import { roundMovesOutward, type Move, type Moved } from './relaxation/relaxation.js';
+import { roundMovesOutward, type ParameterMove, type Moved } from './relaxation/relaxation.js';
 import type { Solvers } from './solvers.js';
 import { computeCost } from './goals/prices.js';
 import { isRuledOut, createMeasureProblem, MEASURE_TOLERANCE } from './measure-problem.js';
@@ -17,7 +17,7 @@ export function firstToGive(moves: readonly Moved[]): Moved[] | undefined {
 export interface JointMoves {
   readonly trials: Trials;
   /** Moves of the convex rows that are sufficient for them. */
-  readonly moves: readonly Move[];
+  readonly moves: readonly ParameterMove[];
   /** Rows that may be relaxed. */
   readonly origins: readonly Origin[];
 }
@@ -33,7 +33,7 @@ export function jointMoves(
 ): Moved[] | undefined {
   const plain = moves.length === 0 ? undefined : roundMovesOutward(solvers, problem, moves);
   if (plain !== undefined) return plain;
-  const wider = moves.map(({ movable, to }): Move => ({
+  const wider = moves.map(({ movable, to }): ParameterMove => ({
     movable,
     to: movable.from + (to - movable.from) * (1 + 1e-6),
   }));
@@ -44,7 +44,7 @@ export function jointMoves(
   return ways === undefined ? undefined : roundMovesOutward(solvers, problem, [...wider, ...ways]);
 }
 
-interface WayMove extends Move {
+interface WayMove extends ParameterMove {
   readonly movable: Way;
 }
 

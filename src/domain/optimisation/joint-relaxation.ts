@@ -1,13 +1,13 @@
 import { NO_ROWS } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram } from './assemble.js';
-import type { Change } from './relaxation/parameter-change.js';
+import type { RowParameterChange } from './relaxation/parameter-change.js';
 import { measureOf } from './curved-rows.js';
 import { searchWithExactAverages, type LinearisedAverages } from './averages.js';
 import type { MovableParameter } from './relaxation/movable-parameters.js';
 import type { Problem } from './problem.js';
 import { computeOwnGap, proveInfeasibility, groupProofsBySecurity, type Proof } from './proof.js';
-import { listSeparateRows, checkMoves, type Move } from './relaxation/relaxation.js';
+import { listSeparateRows, checkMoves, type ParameterMove } from './relaxation/relaxation.js';
 import type { Solvers } from './solvers.js';
 import { solveConvex } from './solve-convex.js';
 
@@ -31,7 +31,7 @@ export function jointRelaxation(
   { solver }: Solvers,
   problem: Problem,
   among: readonly MovableParameter[],
-): Move[] | undefined {
+): ParameterMove[] | undefined {
   const movables = oneWay(among);
   if (movables.length === 0) return undefined;
   const valueIn = ({ moved }: Joint, movable: MovableParameter) =>
@@ -136,7 +136,7 @@ export function movesByTrial(
   movables: readonly MovableParameter[],
   weightsAt: WeightsAt,
   close: number,
-): Move[] | undefined {
+): ParameterMove[] | undefined {
   const whole = Float64Array.from(movables, ({ room }) => room);
   if (weightsAt(whole) === undefined) return undefined;
   const joint = shrunk(movables, { wanted: new Float64Array(movables.length), whole, close }, weightsAt);
@@ -199,7 +199,7 @@ function nearest(
   return at(far);
 }
 
-export function toChanges(movables: readonly MovableParameter[], moved: Float64Array): Change[] {
+export function toChanges(movables: readonly MovableParameter[], moved: Float64Array): RowParameterChange[] {
   return movables.flatMap(({ origin, parameter, from, direction }, k) =>
     moved[k] === 0 ? [] : [{ origin, parameter, to: from + direction * moved[k]! }],
   );
@@ -208,7 +208,7 @@ export function toChanges(movables: readonly MovableParameter[], moved: Float64A
 /** Size of a move that counts as rounding. */
 const NO_MOVE = 5e-10;
 
-function toMoves(movables: readonly MovableParameter[], moved: Float64Array): Move[] {
+function toMoves(movables: readonly MovableParameter[], moved: Float64Array): ParameterMove[] {
   return movables.flatMap((movable, k) =>
     moved[k]! > NO_MOVE ? [{ movable, to: movable.from + movable.direction * moved[k]! }] : [],
   );

@@ -2,7 +2,7 @@ import type { ActiveState } from '#kernels/optimisation/active-set/active-state.
 import type { NonConvexRow } from '../constraints/program-row.js';
 import { branchAndBound, nodesMaxOf, type BranchOutcome } from './branch-and-bound.js';
 import { certifiedBound, proveChoice, type CertifiedBound } from './certified-bound.js';
-import type { Change } from './relaxation/parameter-change.js';
+import type { RowParameterChange } from './relaxation/parameter-change.js';
 import {
   attainsLowerBound,
   isRuledOut,
@@ -10,6 +10,7 @@ import {
   type MeasureProblem,
   type RowOptions,
 } from './measure-problem.js';
+import { priceChoice } from './priced-choice.js';
 import { type Origin, type Problem, listNonConvexRows } from './problem.js';
 import { PROVEN_WITHIN, THOROUGH_PROOF, type KnownChoice, type ProofEffort } from './proof-tree.js';
 import { satisfiesRow, createRestriction, markShort, markHeld } from './restriction.js';
@@ -37,7 +38,7 @@ export type Proof = 'brief' | 'quick' | 'thorough';
 
 export interface SearchOptions {
   readonly includes?: ((origin: Origin) => boolean) | undefined;
-  readonly changes?: readonly Change[] | undefined;
+  readonly changes?: readonly RowParameterChange[] | undefined;
   /** Active set of a similar problem. */
   readonly warm?: ActiveState | undefined;
   /**
@@ -113,12 +114,14 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const isAnyEnough = options.wanted === 'any';
   const { floor } = options;
   const search = createSearch(solvers, { problem, rows, options: restricted, relaxed, isAnyEnough, floor });
-  const swapped =
-    isAnyEnough || floor !== undefined || isSmall(relaxed)
-      ? undefined
-      : findSwapStart(solvers, { problem, rows, relaxed }, SWAP_WORK_MAX[options.proof ?? 'quick']);
+  const isSought = !isAnyEnough && floor === undefined && !isSmall(relaxed);
+  const swapped = isSought
+    ? findSwapStart(solvers, { problem, rows, relaxed }, SWAP_WORK_MAX[options.proof ?? 'quick'])
+    : undefined;
+  const priced = isSought ? priceChoice({ problem, rows, relaxed }) : undefined;
+  const further = [...(swapped === undefined ? [] : [swapped]), ...(priced?.starts ?? [])];
   const result =
-    search.from([...startsOf(problem, rows, relaxed), ...(swapped === undefined ? [] : [swapped])]) ??
+    search.from([...startsOf(problem, rows, relaxed), ...further]) ??
     search.from(largestOf(problem, rows)) ??
     startFromMinimum(solvers, problem, rows, options) ??
     startFromWidestBounds(search, solvers, { problem, rows, options: restricted, relaxed });
@@ -135,7 +138,8 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const iterations = relaxed.iterations + search.iterations();
   const isBounded = options.proof === 'quick' || options.proof === 'thorough';
   const certified = isBounded ? certifiedBound(solvers, { problem, rows, relaxed }) : undefined;
-  const bound = Math.max(relaxed.bound, certified?.bound ?? relaxed.bound);
+  const bounds = [relaxed, certified, priced].map((each) => each?.bound ?? Number.NEGATIVE_INFINITY);
+  const bound = Math.min(Math.max(...bounds), result.value);
   const proven =
     options.proof === 'thorough' && certified
       ? proveResult(certified.prove, bound, { search, rows, result })
@@ -302,7 +306,7 @@ function solveChoice(
 }
 
 /** Moves the parameters of a non-convex row, which have the client's names. */
-function moveRow(row: NonConvexRow, origin: Origin, changes: readonly Change[] = []): NonConvexRow {
+function moveRow(row: NonConvexRow, origin: Origin, changes: readonly RowParameterChange[] = []): NonConvexRow {
   const own = changes.filter((change) => change.origin === origin);
   return own.length === 0 ? row : { ...row, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) };
 }

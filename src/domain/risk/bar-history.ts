@@ -30,12 +30,12 @@ export function createBarHistory(sm: SessionMarket, growth: Float64Array): BarHi
 }
 
 function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
-  const { sessions, names, lastBar } = sm;
-  const first = new Int32Array(names).fill(sessions.length);
-  const last = new Int32Array(names).fill(-1);
+  const { sessions, securityCount, lastBar } = sm;
+  const first = new Int32Array(securityCount).fill(sessions.length);
+  const last = new Int32Array(securityCount).fill(-1);
   if (sm.first > 0) {
     // Before the start of the market, only the existence of a bar matters.
-    for (let column = 0; column < names; column++)
+    for (let column = 0; column < securityCount; column++)
       if (lastBar[column]! >= 0) first[column] = last[column] = lastBar[column]!;
   }
   const withoutBar: number[][] = [];
@@ -45,7 +45,7 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
   };
   for (let s = sm.first; s < sessions.length; s++) {
     const row = readPanelRow(sm, s);
-    for (let column = 0; column < names; column++) {
+    for (let column = 0; column < securityCount; column++) {
       const at = row + column;
       const hasBar = lastBar[at] === s;
       if (last[column]! < 0) {
@@ -56,7 +56,7 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
       else note(withoutBar, column, s);
       const factor = growth[at]!;
       // Growth begins on the session after the first.
-      if (s > sm.first && (!hasBar || lastBar[at - names] !== s - 1 || factor !== factor))
+      if (s > sm.first && (!hasBar || lastBar[at - securityCount] !== s - 1 || factor !== factor))
         note(withoutReturn, column, s);
     }
   }

@@ -1,7 +1,7 @@
 import type { EngineName } from '#kernels/engines/engine.js';
 
 /** Inputs of a measurement of a growth panel, in addition to the measurement itself. */
-export interface Terms {
+export interface MeasureTerms {
   readonly engine: EngineName;
   /** Number of principal components, if they are measured. */
   readonly components?: number;
@@ -13,7 +13,7 @@ export interface Terms {
 }
 
 /** Returns the cached measurement of a panel under some terms, or measures it. Both have the same bits. */
-export type MeasureCache<T> = (growth: Float64Array, terms: Terms, measure: () => T) => T;
+export type MeasureCache<T> = (growth: Float64Array, terms: MeasureTerms, measure: () => T) => T;
 
 /**
  * Maximum number of measurements cached per panel, for an index between two rebalances, or indices with the same
@@ -22,7 +22,7 @@ export type MeasureCache<T> = (growth: Float64Array, terms: Terms, measure: () =
 const ENTRIES_MAX = 8;
 
 interface Entry<T> {
-  readonly terms: Terms;
+  readonly terms: MeasureTerms;
   readonly value: T;
 }
 
@@ -41,7 +41,7 @@ export function createMeasureCache<T>(): MeasureCache<T> {
   };
 }
 
-function isSame(a: Terms, b: Terms): boolean {
+function isSame(a: MeasureTerms, b: MeasureTerms): boolean {
   return (
     a.engine === b.engine &&
     a.components === b.components &&

@@ -151,12 +151,16 @@ export function readReturns(
   engine: SelectingEngine = PLAIN,
 ): void {
   const n = columns.length;
-  const selection = { width: sm.names, columns, less: 1 };
+  const selection = { width: sm.securityCount, columns, less: 1 };
   for (let t = 0; t < sessions.length;) {
     let end = t + 1;
     while (end < sessions.length && end < t + BAND && sessions[end] === sessions[end - 1]! + 1) end++;
     const row = readGrowthRow(sm, sessions[t]!);
-    engine.selectColumns(growth.subarray(row, row + (end - t) * sm.names), selection, out.subarray(t * n, end * n));
+    engine.selectColumns(
+      growth.subarray(row, row + (end - t) * sm.securityCount),
+      selection,
+      out.subarray(t * n, end * n),
+    );
     t = end;
   }
 }

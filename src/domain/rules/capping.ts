@@ -7,7 +7,7 @@ import {
   applyOtherMultipliers,
   type CapInfeasible,
   type GroupCaps,
-  type Limits,
+  type WeightLimits,
 } from './solve-grouping.js';
 
 /** Number of rounds over the group caps after which they count as infeasible. */
@@ -141,7 +141,7 @@ interface Grouped {
  * securities or groupings.
  */
 function addGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasible {
-  const limits: Limits = { floor, cap: cap ?? 1 };
+  const limits: WeightLimits = { floor, cap: cap ?? 1 };
   const multipliers = groups.map(({ caps }) => new Float64Array(caps.length).fill(1));
   for (let round = 0; round < ROUNDS_MAX; round++) {
     let lambda = 1;
@@ -204,7 +204,7 @@ function groupSums(weights: Float64Array, { groupOf, caps }: GroupCaps): Float64
   return sums;
 }
 
-export interface Outcome {
+export interface CappedWeights {
   readonly raw: Float64Array;
   readonly weights: Float64Array;
   readonly scaleOf: (position: number) => number;
@@ -214,7 +214,7 @@ export interface Outcome {
   readonly rounds: readonly CapRound[];
 }
 
-export function applyCap({ raw, weights, scaleOf, floor, cap, reduced, rounds }: Outcome): Capped {
+export function applyCap({ raw, weights, scaleOf, floor, cap, reduced, rounds }: CappedWeights): Capped {
   const redistributed = sumMovedWeight(raw, weights);
   return { kind: 'capped', weights, scaleOf, floor, cap, capped: Int32Array.from(reduced), redistributed, rounds };
 }

@@ -57,7 +57,7 @@ export interface ChooseInput extends AskedDecision {
 /** Selects and weights without limits. */
 export function chooseOn(input: ChooseInput): Choice {
   const { pipeline, sections, market, engine, riskModel, session, indexWeights } = input;
-  const incumbents = input.incumbents === null ? null : flagMembers(input.incumbents, market.names);
+  const incumbents = input.incumbents === null ? null : flagMembers(input.incumbents, market.securityCount);
   const cross = sections
     .at(session, input.universe)
     .given({ incumbents, indexWeights: (indexId) => indexWeights(indexId, session) });

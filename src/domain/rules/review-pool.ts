@@ -32,7 +32,7 @@ export function createPool({
   indexWeights,
   verdictsOn,
 }: PoolInput): ReviewPool {
-  const { identifiers, names } = market;
+  const { identifiers, securityCount } = market;
   const crossOn = (session: number, incumbents: Uint8Array | null): CrossSection =>
     sections.at(session, universe(session)).given({
       incumbents,
@@ -56,7 +56,7 @@ export function createPool({
     passes(session, staying, candidate) {
       const columns = Int32Array.from(new Set([...staying, candidate])).toSorted();
       const at = columns.indexOf(candidate);
-      const incumbents = flagMembers(staying, names);
+      const incumbents = flagMembers(staying, securityCount);
       const scope = { cross: crossOn(session, incumbents), columns, identifiers, incumbents };
       return pipeline.rules.every(({ rule }) => rule.ranks === true || rule.select(scope).kept[at] === 1);
     },
@@ -65,7 +65,7 @@ export function createPool({
       return raw.kind === 'refused' ? new Float64Array(columns.length).fill(Number.NaN) : raw.values;
     },
     ranked(session, field, { columns, constituents }) {
-      const cross = crossOn(session, flagMembers(constituents, names));
+      const cross = crossOn(session, flagMembers(constituents, securityCount));
       const values = readValues({ cross, columns }, useNumber(field));
       return rankPositions(values, selectWithValue(values, listAllPositions(columns)), false).map(
         (position) => columns[position]!,

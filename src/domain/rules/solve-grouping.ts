@@ -21,7 +21,7 @@ export interface CapInfeasible {
   readonly stated: CapMember;
 }
 
-export interface Limits {
+export interface WeightLimits {
   readonly floor: number;
   readonly cap: number;
 }
@@ -30,7 +30,7 @@ export interface Limits {
  * Returns the unique scale at which clipped weights have a given sum, found exactly between two breakpoints. The caller
  * has checked that n floor <= total <= n cap.
  */
-export function scaleFor(raw: Float64Array, { floor, cap, total }: Limits & { readonly total: number }): number {
+export function scaleFor(raw: Float64Array, { floor, cap, total }: WeightLimits & { readonly total: number }): number {
   const breakpoints = new Float64Array(raw.length * 2);
   for (let i = 0; i < raw.length; i++) {
     breakpoints[2 * i] = floor / raw[i]!;
@@ -63,7 +63,7 @@ export function scaleFor(raw: Float64Array, { floor, cap, total }: Limits & { re
   return moving === 0 ? above : (total - fixed) / moving;
 }
 
-export function clipWeights(raw: Float64Array, scale: number, { floor, cap }: Limits): Float64Array {
+export function clipWeights(raw: Float64Array, scale: number, { floor, cap }: WeightLimits): Float64Array {
   return raw.map((weight) => Math.min(cap, Math.max(floor, weight * scale)));
 }
 
@@ -95,7 +95,7 @@ export interface SolvedGrouping {
 export function solveGrouping(
   raw: Float64Array,
   { groupOf, caps, stated = 'group_caps' }: GroupCaps,
-  limits: Limits,
+  limits: WeightLimits,
 ): SolvedGrouping | CapInfeasible {
   const members = membersOf(groupOf, caps.length);
   const reach = (group: number): number => Math.min(caps[group]!, members[group]!.length * limits.cap);
@@ -153,6 +153,6 @@ function membersOf(groupOf: Int32Array, groups: number): number[][] {
   return members;
 }
 
-function weightAt(part: Float64Array, lambda: number, limits: Limits): number {
+function weightAt(part: Float64Array, lambda: number, limits: WeightLimits): number {
   return clipWeights(part, lambda, limits).reduce((sum, weight) => sum + weight, 0);
 }

@@ -2,15 +2,15 @@ import type { ResolvedPreview } from './preview.js';
 
 /** Differences between two compositions of one day. */
 export interface Difference {
-  readonly added: readonly Change[];
-  readonly removed: readonly Change[];
+  readonly added: readonly WeightDifference[];
+  readonly removed: readonly WeightDifference[];
   /** Securities in both compositions whose weights differ by more than rounding. */
-  readonly changed: readonly Change[];
+  readonly changed: readonly WeightDifference[];
   /** Half the sum of the absolute changes: one-way. */
   readonly turnover: number;
 }
 
-export interface Change {
+export interface WeightDifference {
   readonly identifier: string;
   readonly before: number;
   readonly after: number;
@@ -29,7 +29,7 @@ export function compareCompositions(before: ResolvedPreview | null, after: Resol
   const from = before === null ? NO_WEIGHTS : weightsOf(before);
   const to = after === null ? NO_WEIGHTS : weightsOf(after);
   const names = [...new Set([...from.keys(), ...to.keys()])].sort();
-  const changes = names.map((identifier): Change => ({
+  const changes = names.map((identifier): WeightDifference => ({
     identifier,
     before: from.get(identifier) ?? 0,
     after: to.get(identifier) ?? 0,

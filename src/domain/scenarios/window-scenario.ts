@@ -127,7 +127,7 @@ function valuePaths({ sm, growth, groups }: ScenarioMarket, base: number, last: 
     if (averages.has(key)) return averages.get(key);
     const sum = new Float64Array(last - base);
     let count = 0;
-    for (let column = 0; column < sm.names; column++) {
+    for (let column = 0; column < sm.securityCount; column++) {
       const path = isMember(column) ? ofColumn(column) : undefined;
       if (path === undefined) continue;
       for (let t = 0; t < sum.length; t++) sum[t]! += path[t]!;

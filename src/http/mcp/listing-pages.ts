@@ -1,14 +1,18 @@
 /** Number of entries per page of a listing. */
 export const PAGE_ENTRIES = 100;
 
-export interface Page<T> {
+export interface ListingPage<T> {
   readonly page: T[];
   /** Cursor of the next page; absent on the last. */
   readonly nextCursor?: string;
 }
 
 /** Returns one page of entries; undefined for an unknown cursor. */
-export function pageOf<T>(entries: readonly T[], cursor: string | undefined, entriesMax: number): Page<T> | undefined {
+export function pageOf<T>(
+  entries: readonly T[],
+  cursor: string | undefined,
+  entriesMax: number,
+): ListingPage<T> | undefined {
   const from = cursor === undefined ? 0 : Number(/^\d{1,9}$/.exec(cursor)?.[0] ?? NaN);
   if (!Number.isInteger(from) || from % entriesMax > 0 || (from > 0 && from >= entries.length)) return undefined;
   const to = from + entriesMax;

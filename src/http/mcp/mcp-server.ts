@@ -10,7 +10,7 @@ import type { Answer } from '../reply.js';
 import type { Sdk } from './load-sdk.js';
 import { PROMPTS, type Prompt } from './prompts.js';
 import { pathOfResource } from './resource-uri.js';
-import { PAGE_ENTRIES, pageOf, pagesByBytes, type Page } from './listing-pages.js';
+import { PAGE_ENTRIES, pageOf, pagesByBytes, type ListingPage } from './listing-pages.js';
 import { documentationResources, indexResources, type ListedResource } from './resources.js';
 import { bytesWithin, errorOf, toolResult, typeOf, type ToolResult } from './tool-answer.js';
 import { toolRequest, type Arguments } from './tool-request.js';
@@ -132,7 +132,12 @@ async function refusalAsResult(call: () => Promise<ToolResult>): Promise<ToolRes
 }
 
 /** Returns a page of a listing. @throws McpError for a cursor of another listing */
-function pageOfListing<T>(sdk: Sdk, entries: readonly T[], cursor: string | undefined, entriesMax: number): Page<T> {
+function pageOfListing<T>(
+  sdk: Sdk,
+  entries: readonly T[],
+  cursor: string | undefined,
+  entriesMax: number,
+): ListingPage<T> {
   const page = pageOf(entries, cursor, entriesMax);
   if (page !== undefined) return page;
   const message = `The cursor ${JSON.stringify(cursor?.slice(0, 40))} does not belong to this listing.`;

@@ -8,7 +8,7 @@ import { readLostJobs, type LostJobs } from '../job-listing.js';
 import { authorOf, readJobRecord, splitRecord, toStatus, logFields, type JobRecord } from '../job-record.js';
 import { isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
 import type { FoundJob, NewJob } from '../queue.js';
-import { createLiveJobs, type Entry, type LiveJob, type LiveJobsDependencies } from './live-jobs.js';
+import { createLiveJobs, type TrackedJob, type LiveJob, type LiveJobsDependencies } from './live-jobs.js';
 import {
   deleteResultsOf,
   failJob,
@@ -116,7 +116,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   }
 
   function transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | Impossible> {
-    const entry = job as Entry; // `LiveJobs` created every one
+    const entry = job as TrackedJob; // `LiveJobs` created every one
     const turn = entry.tail.then(async () => {
       live.refresh(entry);
       const next = live.advance(entry, event);
@@ -138,7 +138,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   }
 
   function addCallback(job: LiveJob, url: string): Promise<void> {
-    const entry = job as Entry;
+    const entry = job as TrackedJob;
     const { identity } = entry;
     const turn = entry.tail.then(() =>
       store.transaction(async (tx) => {
@@ -167,8 +167,8 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     renew: ({ record, input }) => write(renewRecord(record, stampSubmission()), input),
     transition,
     addCallback,
-    beat: (job) => live.apply(job as Entry, { type: 'beat', attempt: job.life.attempt, at: timestamp() }),
-    isSettling: (job) => (job as Entry).isSettling,
+    beat: (job) => live.apply(job as TrackedJob, { type: 'beat', attempt: job.life.attempt, at: timestamp() }),
+    isSettling: (job) => (job as TrackedJob).isSettling,
     live: (jobId) => live.get(jobId),
     async input(jobId) {
       const stored = await store.get('job-input', jobId);

@@ -5,7 +5,7 @@ import type { JobIdentity } from '../job-record.js';
 import { createLaneQueue, type LaneQueue } from './lane-queue.js';
 
 /** Waiting jobs of every lane. */
-export interface Lines extends Readonly<Record<Lane, Line>> {
+export interface Lines extends Readonly<Record<Lane, LaneLine>> {
   /** Puts a job after the others of its owner. */
   add(job: JobIdentity): void;
   /** Puts a job before the others of its owner. */
@@ -16,7 +16,7 @@ export interface Lines extends Readonly<Record<Lane, Line>> {
 }
 
 /** Waiting jobs of one lane, those of a higher priority first. */
-export type Line = Pick<LaneQueue, 'peek' | 'shift'>;
+export type LaneLine = Pick<LaneQueue, 'peek' | 'shift'>;
 
 export function createLines(): Lines {
   const queues = { heavy: byPriority(), light: byPriority() };
@@ -41,7 +41,7 @@ type ByPriority = Readonly<Record<JobPriority, LaneQueue>>;
 
 const byPriority = (): ByPriority => ({ high: createLaneQueue(), normal: createLaneQueue(), low: createLaneQueue() });
 
-function inOrder(queues: ByPriority): Line {
+function inOrder(queues: ByPriority): LaneLine {
   const next = (take: (queue: LaneQueue) => string | undefined): string | undefined => {
     for (const priority of JOB_PRIORITIES) {
       const jobId = take(queues[priority]);

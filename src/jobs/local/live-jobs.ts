@@ -16,7 +16,7 @@ export interface LiveJob {
 }
 
 /** A live job with the writes that are in progress. */
-export interface Entry extends LiveJob {
+export interface TrackedJob extends LiveJob {
   life: Life;
   /** The latest transition that was started. */
   tail: Promise<unknown>;
@@ -27,19 +27,19 @@ export interface Entry extends LiveJob {
 export interface LiveJobs extends Pick<JobQueue, 'watch' | 'watchAll'> {
   readonly history: JobHistory;
   /** Adds a stored job. */
-  adopt(identity: JobIdentity, life: Life): Entry;
-  get(jobId: string): Entry | undefined;
-  values(): Iterable<Entry>;
+  adopt(identity: JobIdentity, life: Life): TrackedJob;
+  get(jobId: string): TrackedJob | undefined;
+  values(): Iterable<TrackedJob>;
   ids(): Iterable<string>;
   counts(): { readonly pending: number; readonly running: number };
   /** Updates the progress of a running job from its node; frozen while the next state is being written. */
-  refresh(entry: Entry): void;
+  refresh(entry: TrackedJob): void;
   /** Applies an event that is not stored. */
-  apply(entry: Entry, event: LifeEvent): void;
+  apply(entry: TrackedJob, event: LifeEvent): void;
   /** Returns the life after an event, or the reason why it comes too late. */
-  advance(entry: Entry, event: LifeEvent): Life | Impossible;
+  advance(entry: TrackedJob, event: LifeEvent): Life | Impossible;
   /** Makes a stored life visible. */
-  publish(entry: Entry, life: Life, event: LifeEvent): void;
+  publish(entry: TrackedJob, life: Life, event: LifeEvent): void;
   /** Notifies the watchers of a job. */
   notify(jobId: string): void;
 }
@@ -55,21 +55,21 @@ export interface LiveJobsDependencies {
 }
 
 export function createLiveJobs({ clock, retryOf, log, progressOf, onChange }: LiveJobsDependencies): LiveJobs {
-  const live = new Map<string, Entry>();
+  const live = new Map<string, TrackedJob>();
   // Microseconds since 1970 at the start of the process.
   const history = createJobHistory(clock.now() * 1000);
   const watchers = createJobWatchers({ clock, liveIds: () => live.keys(), look: notifyOfProgress });
   let runningCount = 0;
 
-  function adopt(identity: JobIdentity, life: Life): Entry {
-    const entry: Entry = { identity, life, tail: Promise.resolve(), isSettling: false };
+  function adopt(identity: JobIdentity, life: Life): TrackedJob {
+    const entry: TrackedJob = { identity, life, tail: Promise.resolve(), isSettling: false };
     live.set(identity.job_id, entry);
     if (life.status === 'running') runningCount++;
     history.add(identity, life.status);
     return entry;
   }
 
-  function publish(entry: Entry, life: Life, event: LifeEvent): void {
+  function publish(entry: TrackedJob, life: Life, event: LifeEvent): void {
     const { job_id: jobId } = entry.identity;
     const before = entry.life.status;
     entry.life = life;
@@ -84,7 +84,7 @@ export function createLiveJobs({ clock, retryOf, log, progressOf, onChange }: Li
     onChange(entry, before, event);
   }
 
-  function refresh(entry: Entry): void {
+  function refresh(entry: TrackedJob): void {
     if (entry.life.status !== 'running' || entry.isSettling) return;
     const progress = progressOf(entry);
     if (progress === undefined) return;
@@ -93,12 +93,12 @@ export function createLiveJobs({ clock, retryOf, log, progressOf, onChange }: Li
     apply(entry, { type: 'progress', attempt, fraction, ...(message === undefined ? {} : { message }) });
   }
 
-  function apply(entry: Entry, event: LifeEvent): void {
+  function apply(entry: TrackedJob, event: LifeEvent): void {
     const next = advanceBy(entry, event);
     if (typeof next !== 'string') entry.life = next;
   }
 
-  const advanceBy = ({ identity, life }: Entry, event: LifeEvent): Life | Impossible =>
+  const advanceBy = ({ identity, life }: TrackedJob, event: LifeEvent): Life | Impossible =>
     advance(life, event, lifeLimits(identity, { attempt: life.attempt, retryOf }));
 
   function notify(jobId: string): void {

@@ -28,7 +28,7 @@ import type { Admission, Waiting } from '../admission.js';
 import { inputIn, renewRecord } from '../renewal.js';
 import type { AttemptKey } from '../attempt-key.js';
 import { resultsOf } from '../stored-results.js';
-import type { JobRows, Place, PlaceOfJob, ReservedJob } from './job-rows.js';
+import type { JobRows, QueuePosition, PlaceOfJob, ReservedJob } from './job-rows.js';
 import { formatKind, formatLane } from './queued-kinds.js';
 import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
 
@@ -62,7 +62,7 @@ export interface AddTerms {
   /** State of the queue as the caller read it; it is not read again unless the job has changed. */
   readonly place: PlaceOfJob;
   /** @throws Refusal of a job that exceeds a limit */
-  readonly admit: (place: Place) => void;
+  readonly admit: (place: QueuePosition) => void;
 }
 
 /** Jobs as documents, with identity and state. Every change also writes the row of the job. */

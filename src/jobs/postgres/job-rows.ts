@@ -17,14 +17,14 @@ import {
 } from './seen-job.js';
 
 /** State of the queue before a submission, and the submission's sequence number. */
-export interface Place {
+export interface QueuePosition {
   readonly sequence: number;
   readonly queued: number;
   readonly queuedOfOwner: number;
 }
 
 /** Such a state, with the existing job of the id, if any. */
-export interface PlaceOfJob extends Place {
+export interface PlaceOfJob extends QueuePosition {
   readonly seen: SeenJob;
 }
 

@@ -2,7 +2,7 @@ import { isDocumentId } from '#store/document-id.js';
 import type { FoundDocument, StoredDocument, UnreadableDocument } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
 import { ABSENT } from '#store/postgres/draft.js';
-import { openRow, type Row } from '#store/postgres/rows.js';
+import { openRow, type DocumentRow } from '#store/postgres/rows.js';
 
 /** Last report of a running attempt. */
 export interface Beat {
@@ -36,9 +36,20 @@ export interface SeenRevision extends SeenJob {
 }
 
 /** Columns of a document in a row of a statement; null if it is absent. */
-export type DocumentColumns<P extends string> = { readonly [M in keyof Row as `${P}_${M}`]: Row[M] | null };
+export type DocumentColumns<P extends string> = {
+  readonly [M in keyof DocumentRow as `${P}_${M}`]: DocumentRow[M] | null;
+};
 
-const MEMBERS: readonly (keyof Row)[] = ['kind', 'id', 'version', 'schema', 'etag', 'seal', 'updated_at', 'body'];
+const MEMBERS: readonly (keyof DocumentRow)[] = [
+  'kind',
+  'id',
+  'version',
+  'schema',
+  'etag',
+  'seal',
+  'updated_at',
+  'body',
+];
 
 /** Lists the columns of a document for a statement. @param table its name in the statement */
 export const documentColumns = (table: string): string =>
@@ -51,7 +62,7 @@ export function documentOf<P extends string>(
 ): { readonly found: FoundDocument; readonly version: string } {
   const columns = row as Readonly<Record<string, unknown>>;
   const members = MEMBERS.map((member) => [member, columns[`${table}_${member}`]] as const);
-  const document = Object.fromEntries(members) as unknown as Row; // as `documentColumns` names them
+  const document = Object.fromEntries(members) as unknown as DocumentRow; // as `documentColumns` names them
   return document.id === null ? NOTHING : { found: openRow(document), version: document.version };
 }
 

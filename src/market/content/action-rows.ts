@@ -7,7 +7,7 @@ import { electionIn, type ElectionTerms } from './election-terms.js';
 import { quote } from '../tables/key-problems.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import { cellPath, type Problems } from '../tables/problems.js';
-import { dateIn, identifierIn, type Path, type TableRows, createNeededReader } from './table-rows.js';
+import { dateIn, identifierIn, type CellLocation, type CheckedRows, createNeededReader } from './table-rows.js';
 
 const TYPES = Object.keys(ACTION_KINDS);
 const STATUSES = ['announced', 'paid', 'cancelled'];
@@ -19,7 +19,7 @@ const SHARE_RATIOS: ReadonlySet<string> = new Set(['RIGHTS_ISSUE', 'SPIN_OFF', '
  * @param isOwn true if the service wrote the rows itself. Rows that an earlier version accepted then give warnings
  *   instead of errors.
  */
-export function createActionRows(problems: Problems, isOwn = false): TableRows<readonly CorporateAction[]> {
+export function createActionRows(problems: Problems, isOwn = false): CheckedRows<readonly CorporateAction[]> {
   const actions: CorporateAction[] = [];
   const seen = new Set<string>();
   let rows = 0;
@@ -109,7 +109,7 @@ export function createActionRows(problems: Problems, isOwn = false): TableRows<r
 
 interface ColumnPlace {
   readonly column: number;
-  readonly path: Path;
+  readonly path: CellLocation;
 }
 
 /** Reads what a holder can decide of an action from its row. */
@@ -140,7 +140,11 @@ type Merged = { readonly [K in 'identifier' | 'type' | 'exDay' | 'value' | 'rela
 /**
  * Returns true if an action names another security where it requires one: a merger may pay shares of only one security.
  */
-function leadsElsewhere({ identifier, type, exDay, value, related }: Merged, path: Path, problems: Problems): boolean {
+function leadsElsewhere(
+  { identifier, type, exDay, value, related }: Merged,
+  path: CellLocation,
+  problems: Problems,
+): boolean {
   if (type !== 'MERGER' || related === undefined || (related !== null && related !== identifier)) return true;
   const when = exDay === undefined ? '' : ` on ${formatDay(exDay)}`;
   problems.error({
@@ -151,13 +155,13 @@ function leadsElsewhere({ identifier, type, exDay, value, related }: Merged, pat
   return false;
 }
 
-function exDayIn(cell: Cell | undefined, path: Path, problems: Problems): Day | undefined {
+function exDayIn(cell: Cell | undefined, path: CellLocation, problems: Problems): Day | undefined {
   const day = dateIn(cell, path, problems);
   if (day === null) problems.error({ code: 'BAD_DATE', path: path(), message: 'The ex_date is empty.' });
   return day ?? undefined;
 }
 
-function typeIn(cell: Cell | undefined, path: Path, problems: Problems): ActionType | undefined {
+function typeIn(cell: Cell | undefined, path: CellLocation, problems: Problems): ActionType | undefined {
   const text = textIn(cell);
   if (text !== null && Object.hasOwn(ACTION_KINDS, text)) return text as ActionType; // the name was just looked up
   problems.error({
@@ -170,7 +174,7 @@ function typeIn(cell: Cell | undefined, path: Path, problems: Problems): ActionT
   return undefined;
 }
 
-function valueIn(type: ActionType, cell: Cell | undefined, path: Path, problems: Problems): number | undefined {
+function valueIn(type: ActionType, cell: Cell | undefined, path: CellLocation, problems: Problems): number | undefined {
   const value = numberIn(cell);
   const kind = ACTION_KINDS[type];
   if (value === undefined) {
@@ -214,7 +218,7 @@ function valueIn(type: ActionType, cell: Cell | undefined, path: Path, problems:
   return value + 0;
 }
 
-function statusIn(cell: Cell | undefined, path: Path, problems: Problems): ActionStatus | null | undefined {
+function statusIn(cell: Cell | undefined, path: CellLocation, problems: Problems): ActionStatus | null | undefined {
   const text = textIn(cell);
   if (text === null) return null;
   if (STATUSES.includes(text)) return text as ActionStatus; // one of the three, just checked
@@ -234,7 +238,7 @@ function statusIn(cell: Cell | undefined, path: Path, problems: Problems): Actio
 function cashIn(
   type: ActionType | undefined,
   cell: Cell | undefined,
-  path: Path,
+  path: CellLocation,
   problems: Problems,
 ): number | null | undefined {
   const value = numberIn(cell);
@@ -253,7 +257,7 @@ function cashIn(
   return undefined;
 }
 
-function subscriptionIn(cell: Cell | undefined, path: Path, problems: Problems): number | null | undefined {
+function subscriptionIn(cell: Cell | undefined, path: CellLocation, problems: Problems): number | null | undefined {
   const value = numberIn(cell);
   if (value !== undefined && Number.isNaN(value)) return null;
   if (value !== undefined && value >= 0) return value + 0;

@@ -3,14 +3,14 @@ import { ELECTIONS, type ActionType, type CorporateAction, type ElectionDefault 
 import { numberIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
 import { quote } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
-import { dateIn, type Path } from './table-rows.js';
+import { dateIn, type CellLocation } from './table-rows.js';
 
 /** Terms of an action on which a holder can decide. */
 export type ElectionTerms = Pick<CorporateAction, 'scripRatio' | 'electionDay' | 'electionDefault'>;
 
 interface ElectionCell {
   readonly cell: Cell | undefined;
-  readonly path: Path;
+  readonly path: CellLocation;
 }
 
 interface ElectionCells {
@@ -32,7 +32,7 @@ export function electionIn(
   const electionDefault = defaultIn(type, byDefault, problems);
   if (scripRatio === undefined || electionDay === undefined || electionDefault === undefined) return undefined;
   const isDividend = DIVIDENDS.has(type);
-  const refuse = (path: Path, message: string): undefined => {
+  const refuse = (path: CellLocation, message: string): undefined => {
     problems.error({ code: 'NOT_IN_CHOICES', path: path(), message });
     return undefined;
   };

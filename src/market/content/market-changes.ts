@@ -9,7 +9,7 @@ export interface MarketChanges extends RowChanges {
   readonly gained: readonly string[];
 }
 
-export interface Compared {
+export interface ComparedColumns {
   /** Columns to compare. Default: all columns of both versions. */
   readonly columns?: readonly string[];
   /** Last day to compare. Default: the last day. */
@@ -25,7 +25,7 @@ export interface Compared {
 export function compareBars(
   before: Panels,
   after: Panels,
-  { columns: wanted, to = Infinity, lateTo = -Infinity }: Compared = {},
+  { columns: wanted, to = Infinity, lateTo = -Infinity }: ComparedColumns = {},
 ): MarketChanges {
   const names = (wanted ?? [...new Set([...before.fields.keys(), ...after.fields.keys()])]).toSorted(compareText);
   const identifiers = [...new Set([...before.identifiers, ...after.identifiers])].sort(compareText);

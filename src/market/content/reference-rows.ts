@@ -5,7 +5,7 @@ import { textIn, type Cell } from '../formats/cells.js';
 import { DATE_COLUMNS, TEXT_COLUMNS } from '../tables/table-kinds.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import { cellPath, type Problems } from '../tables/problems.js';
-import { dateIn, identifierIn, type TableRows } from './table-rows.js';
+import { dateIn, identifierIn, type CheckedRows } from './table-rows.js';
 
 interface RawRow {
   readonly identifier: string;
@@ -15,7 +15,7 @@ interface RawRow {
 
 const NUMERIC_TEXT = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
-export function createReferenceRows(problems: Problems): TableRows<ReferenceTable> {
+export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTable> {
   const columns: string[] = [];
   const raw: RawRow[] = [];
   const seen = new Set<string>();

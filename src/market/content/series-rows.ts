@@ -7,7 +7,7 @@ import { SERIES_ROWS_MAX } from './market-limits.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import { cellPath, type Problems } from '../tables/problems.js';
 import { ratesNotAboveZero } from './rates-not-above-zero.js';
-import { dateIn, identifierIn, createNeededReader, type Path, type TableRows } from './table-rows.js';
+import { dateIn, identifierIn, createNeededReader, type CellLocation, type CheckedRows } from './table-rows.js';
 
 /** Series whose rows are still being read. */
 interface Growing {
@@ -20,7 +20,7 @@ interface Growing {
  * Rows of the dataset `series`. A value may be any number, for rates of interest are negative at times; a row without
  * one is none.
  */
-export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
+export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
   const series = new Map<string, Growing>();
   let rows = 0;
 
@@ -97,7 +97,7 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
 /** Returns a number, NaN for an empty cell; undefined, with a finding, for any other content. */
 function closeIn(
   cell: Cell | undefined,
-  { column, path }: { readonly column: string; readonly path: Path },
+  { column, path }: { readonly column: string; readonly path: CellLocation },
   problems: Problems,
 ): number | undefined {
   const value = numberIn(cell);
@@ -115,7 +115,7 @@ function closeIn(
 function oneOf(
   held: string | null,
   come: string | null,
-  { what, path }: { readonly what: string; readonly path: Path },
+  { what, path }: { readonly what: string; readonly path: CellLocation },
   problems: Problems,
 ): string | null {
   if (held !== null && come !== null && held !== come) {

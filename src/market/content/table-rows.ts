@@ -5,7 +5,7 @@ import { describeBadIdentifier } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 
 /** Rows of a dataset that is read cell by cell. */
-export interface TableRows<T> {
+export interface CheckedRows<T> {
   /**
    * Begins a file and returns a function for its rows; undefined if its columns are not those of the dataset. A null
    * row is unreadable and only counted.
@@ -19,24 +19,24 @@ export interface TableRows<T> {
 }
 
 /** Returns the location of a cell. Called only if the cell has a problem. */
-export type Path = () => string;
+export type CellLocation = () => string;
 
 /** A column of a file: -1 where it is missing, which is reported with the header. */
 interface Column {
   readonly column: number;
-  readonly path: Path;
+  readonly path: CellLocation;
 }
 
 /** Value of the cell of a required column; undefined if it is refused or its column is missing. */
 export function createNeededReader(cells: readonly (Cell | undefined)[], problems: Problems) {
   return <T>(
     { column, path }: Column,
-    read: (cell: Cell | undefined, path: Path, problems: Problems) => T | undefined,
+    read: (cell: Cell | undefined, path: CellLocation, problems: Problems) => T | undefined,
   ): T | undefined => (column < 0 ? undefined : read(cells[column], path, problems));
 }
 
 /** Returns an asset identifier; undefined, with a finding, when the cell holds none. */
-export function identifierIn(cell: Cell | undefined, path: Path, problems: Problems): string | undefined {
+export function identifierIn(cell: Cell | undefined, path: CellLocation, problems: Problems): string | undefined {
   const text = textIn(cell);
   if (text !== null && isAssetIdentifier(text)) return text;
   problems.error(describeBadIdentifier(path(), text));
@@ -44,7 +44,7 @@ export function identifierIn(cell: Cell | undefined, path: Path, problems: Probl
 }
 
 /** Returns a day, null for an empty cell; undefined, with a finding, for any other content. */
-export function dateIn(cell: Cell | undefined, path: Path, problems: Problems): Day | null | undefined {
+export function dateIn(cell: Cell | undefined, path: CellLocation, problems: Problems): Day | null | undefined {
   const day = dayIn(cell);
   if (day === undefined) {
     const text = formatWrittenCell(cell).slice(0, 80);

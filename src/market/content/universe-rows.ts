@@ -4,7 +4,7 @@ import type { Membership } from '#domain/market/market-data.js';
 import { textIn, type Cell } from '../formats/cells.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import { cellPath, type Problems } from '../tables/problems.js';
-import { dateIn, identifierIn, type TableRows } from './table-rows.js';
+import { dateIn, identifierIn, type CheckedRows } from './table-rows.js';
 
 interface Spell extends Membership {
   readonly path: string;
@@ -14,7 +14,7 @@ interface Spell extends Membership {
 /** Longest name of a universe, as documents may write it. */
 const UNIVERSE_NAME_MAX = 64;
 
-export function createUniverseRows(problems: Problems): TableRows<readonly Membership[]> {
+export function createUniverseRows(problems: Problems): CheckedRows<readonly Membership[]> {
   const spells: Spell[] = [];
   let rows = 0;
 

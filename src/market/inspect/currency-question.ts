@@ -1,11 +1,11 @@
 import { textIn, type Cell } from '../formats/cells.js';
-import { ask, type Draft } from './draft.js';
+import { ask, type ProposalDraft } from './draft.js';
 
 /**
  * Reports that currencies next to prices are not read, and names the setting that declares the currency. @param where
  * column or row
  */
-export function askCurrency(draft: Draft, where: string, cells: readonly (Cell | undefined)[]): void {
+export function askCurrency(draft: ProposalDraft, where: string, cells: readonly (Cell | undefined)[]): void {
   const codes = [...new Set(cells.map((cell) => textIn(cell) ?? '').filter((text) => text !== ''))];
   const [code = ''] = codes;
   const shown = codes.slice(0, 3).join(', ').slice(0, 40);

@@ -25,7 +25,7 @@ export const isPlainNumber = (cell: Cell | undefined) => {
 };
 
 /** Collects the parts of a proposal. */
-export interface Draft {
+export interface ProposalDraft {
   readonly answers: Answers;
   mapping: Partial<Mapping>;
   adjustment: Adjustment | null;
@@ -48,13 +48,18 @@ export const hasDays = (answers: Answers, { rows }: Sample) =>
 
 type Asked = Pick<Question, 'field' | 'question' | 'taken'> & Partial<Question>;
 
-export function ask(draft: Draft, asked: Asked): void {
+export function ask(draft: ProposalDraft, asked: Asked): void {
   if (!isAnswered(draft.answers, asked.field)) draft.questions.push({ others: [], required: true, ...asked });
 }
 
 export const textsOf = (row: readonly (Cell | undefined)[]) => row.map((cell) => textIn(cell) ?? '');
 
-export function recognise(draft: Draft, names: readonly string[], file: string, otherwise: string | null): void {
+export function recognise(
+  draft: ProposalDraft,
+  names: readonly string[],
+  file: string,
+  otherwise: string | null,
+): void {
   const vendor = vendorOf(names, file);
   draft.recognisedAs = vendor?.name ?? otherwise;
   if (vendor === undefined) return;
@@ -70,7 +75,7 @@ const WRITTEN: Readonly<Record<Adjustment, string>> = {
   total: 'adjusted for splits and dividends',
 };
 
-export function useAdjustedAsClose(draft: Draft, adjusted: string): void {
+export function useAdjustedAsClose(draft: ProposalDraft, adjusted: string): void {
   draft.mapping.columns = { ...draft.mapping.columns, CLOSE: adjusted };
   draft.adjustment = 'total';
   draft.reason = `There are only adjusted closes (${adjusted}).`;
@@ -87,7 +92,7 @@ export function columnsFor(roles: Partial<Record<Role, string>>): Record<string,
   return Object.fromEntries(Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-export function days(draft: Draft, written: readonly (Cell | undefined)[]): void {
+export function days(draft: ProposalDraft, written: readonly (Cell | undefined)[]): void {
   const cells = aboveFooter(written);
   const result = dateFormatOf(cells);
   if (result === undefined) {

@@ -1,4 +1,4 @@
-import type { Draft } from './draft.js';
+import type { ProposalDraft } from './draft.js';
 import { FIELD_ROLES, roleOf } from './roles.js';
 import type { Sample } from './sample.js';
 
@@ -11,7 +11,7 @@ export function roleFromFile(name: string): string | undefined {
 }
 
 /** Returns the price basis if file names state it: `adj_close_2005.csv`, `close_split_adjusted.csv`. */
-export function basisFromFiles(draft: Draft, samples: readonly Sample[]): void {
+export function basisFromFiles(draft: ProposalDraft, samples: readonly Sample[]): void {
   const says = ({ name }: Sample, words: RegExp) => roleFromFile(name) === 'CLOSE' && words.test(name);
   const [splits, adjusted] = [/splits?[^a-z]*adj/i, /adj(usted)?[^a-z]*(close|price)|(close|price)s?[^a-z]*adj/i];
   const source = samples.find((sample) => says(sample, splits) || says(sample, adjusted));

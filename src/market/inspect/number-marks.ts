@@ -1,6 +1,6 @@
 import type { Cell } from '../formats/cells.js';
 import { parseAnyThousands, commaNumberIn, isGroupedCount, thousandsIn, unitsIn } from '../mapping/written-numbers.js';
-import { ask, type Draft } from './draft.js';
+import { ask, type ProposalDraft } from './draft.js';
 import type { Question } from './question.js';
 import type { Sample } from './sample.js';
 
@@ -17,7 +17,7 @@ const COMMAS_MIN = 0.1;
  * @param ofBars numbers of bars, which may have signs and units
  */
 export function numberMarks(
-  draft: Draft,
+  draft: ProposalDraft,
   cells: readonly (Cell | undefined)[],
   { delimiter }: Sample,
   ofBars: readonly (Cell | undefined)[] = cells,
@@ -60,7 +60,7 @@ const numbersIn = (cells: readonly (Cell | undefined)[]) =>
   cells.flatMap((cell) => (typeof cell === 'string' && /\d/.test(cell) ? [cell.trim()] : []));
 
 /** Reads currency signs and units and reports it: the currency of a sign must be declared elsewhere. */
-function readUnits(draft: Draft, texts: readonly string[]): void {
+function readUnits(draft: ProposalDraft, texts: readonly string[]): void {
   const first = texts.find((text) => unitsIn(text) !== undefined);
   if (first === undefined) return;
   draft.mapping.units = 'read';
@@ -86,7 +86,7 @@ export function unitsQuestion(text: string): Question {
  * Recognises share counts whose points separate thousands, such as 58.490 next to 14.82: every point separates
  * thousands, and no number without a point is larger.
  */
-export function countMarks(draft: Draft, cells: readonly (Cell | undefined)[]): void {
+export function countMarks(draft: ProposalDraft, cells: readonly (Cell | undefined)[]): void {
   if (draft.mapping.decimal === ',' || (draft.mapping.thousands ?? null) !== null) return;
   const texts = numbersIn(cells);
   const grouped = texts.filter((text) => isGroupedCount(text, '.'));

@@ -1,7 +1,7 @@
 import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { textIn, type Cell } from '../formats/cells.js';
 import { identifierOfFile, valueBeside } from '../mapping/market-tables.js';
-import { ask, isPlainNumber, textsOf, type Draft } from './draft.js';
+import { ask, isPlainNumber, textsOf, type ProposalDraft } from './draft.js';
 import { roleOf } from './roles.js';
 import type { NamedBy, Sample } from './sample.js';
 
@@ -19,7 +19,7 @@ interface Tables {
  * Proposes the source of the identifier: a column, a cell above the header, or the file names. Returns false if there
  * is none.
  */
-export function proposeIdentifier(draft: Draft, named: string | undefined, tables: Tables): boolean {
+export function proposeIdentifier(draft: ProposalDraft, named: string | undefined, tables: Tables): boolean {
   if (/^(file|heading):/.test(draft.answers.identifier_from ?? '')) return true;
   if (named === undefined)
     return (
@@ -42,7 +42,7 @@ const PERCENT = /^[+-]?[\d.,]+ ?%$/;
  * Proposes a text column with an unknown heading. If days repeat, this is the column that best distinguishes the rows
  * of a day; otherwise the only text column of the only table.
  */
-function identifierFromTexts(draft: Draft, { header, date, column, samples }: Tables): boolean {
+function identifierFromTexts(draft: ProposalDraft, { header, date, column, samples }: Tables): boolean {
   const texts = (name: string) => column(name).map((cell) => textIn(cell) ?? '');
   const days = texts(date);
   const keys = (name: string) => new Set(texts(name).map((text, i) => `${text} ${days[i]}`)).size;
@@ -83,7 +83,7 @@ const isKeptByFile = (name: string, cells: readonly (Cell | undefined)[], sample
   samples.length > 1 && roleOf(name) === 'identifier' && cells.every((cell) => !isAssetIdentifier(textIn(cell) ?? ''));
 
 /** Proposes the rows above the header if they state the identifier in every table: `Security | AAPL US Equity`. */
-function identifierFromHeading(draft: Draft, { samples }: Tables): boolean {
+function identifierFromHeading(draft: ProposalDraft, { samples }: Tables): boolean {
   const { skip_rows: above = 0 } = draft.mapping;
   const headings = samples.map(({ rows }) => rows.slice(0, above).map(textsOf));
   const labels = (headings[0] ?? []).flatMap((row) => row.filter((text) => roleOf(text) === 'identifier'));
@@ -107,7 +107,7 @@ const isLikeTicker = (name: string) =>
   !/^(DATA|PRICES?|EXPORT|TABLE|MARKET|HISTORY|DOWNLOAD|CLOSES?)/.test(name);
 
 /** Proposes the file names if no column contains the identifier. Parts common to all names are omitted. */
-function identifierFromFiles(draft: Draft, { date, column, samples, namedBy }: Tables): boolean {
+function identifierFromFiles(draft: ProposalDraft, { date, column, samples, namedBy }: Tables): boolean {
   if (namedBy === null) return false;
   const names = samples.map(({ name }) => name);
   const pattern = `file:${commonPattern(names, namedBy)}`;

@@ -10,14 +10,14 @@ import {
   PREAMBLE_MAX,
   recognise,
   textsOf,
-  type Draft,
+  type ProposalDraft,
 } from './draft.js';
 import { numberMarks } from './number-marks.js';
 import { FIELD_ROLES, roleOf, rolesOf } from './roles.js';
 import type { Sample } from './sample.js';
 
 /** Returns a table of two levels: two header rows, or columns that are pairs. */
-export function proposeLevels(draft: Draft, sample: Sample): boolean {
+export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
   const pairs = fieldLevelsOf(textsOf(sample.rows[0]!));
   if (pairs !== undefined) {
     const fields = [pairs.map(([a]) => a), pairs.map(([, b]) => b)].toSorted(
@@ -67,7 +67,7 @@ interface Levels {
   readonly at: number;
 }
 
-function levels(draft: Draft, { fields, sample, date, skip, body, at }: Levels): boolean {
+function levels(draft: ProposalDraft, { fields, sample, date, skip, body, at }: Levels): boolean {
   const named = [...new Set(fields.filter((field) => field !== '' && field !== date))];
   const roles = rolesOf(named);
   if (roles.CLOSE === undefined && roles.adjusted === undefined) return false;

@@ -7,7 +7,7 @@ import {
   PREAMBLE_MAX,
   recognise,
   textsOf,
-  type Draft,
+  type ProposalDraft,
 } from './draft.js';
 import { basisFromFiles } from './file-words.js';
 import { dividendColumn } from '../mapping/own-dividends.js';
@@ -20,7 +20,12 @@ import { findNearRole, roleOf, rolesOf, type Role } from './roles.js';
 import type { NamedBy, Sample } from './sample.js';
 
 /** Returns a row a name and date. */
-export function proposeLong(draft: Draft, sample: Sample, samples: readonly Sample[], namedBy: NamedBy): boolean {
+export function proposeLong(
+  draft: ProposalDraft,
+  sample: Sample,
+  samples: readonly Sample[],
+  namedBy: NamedBy,
+): boolean {
   if (draft.answers.layout === 'wide') return false;
   const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
     const roles = rolesIn(draft, textsOf(row));
@@ -83,11 +88,11 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
 }
 
 /** Returns true if a mapping reads a field of bars from a column. */
-const isOfBar = ({ columns = {}, adjusted_close: adjusted }: Draft['mapping'], name: string) =>
+const isOfBar = ({ columns = {}, adjusted_close: adjusted }: ProposalDraft['mapping'], name: string) =>
   name === adjusted || Object.values(columns).includes(name);
 
 /** Uses adjusted closes for dividends, and reports a separate dividend column of the vendor. */
-function adjustedBeside(draft: Draft, adjusted: string, own: string | undefined): void {
+function adjustedBeside(draft: ProposalDraft, adjusted: string, own: string | undefined): void {
   draft.mapping.adjusted_close = adjusted;
   if (own === undefined) return;
   const question = `Dividends are derived from ${adjusted}, not read from ${own}. Its own are given as the table corporate_actions instead, without adjusted_close.`;
@@ -95,7 +100,7 @@ function adjustedBeside(draft: Draft, adjusted: string, own: string | undefined)
 }
 
 /** Returns the column of each role in a header. Answers take precedence over recognised names. */
-function rolesIn({ answers }: Draft, header: readonly string[]): Partial<Record<Role, string>> {
+function rolesIn({ answers }: ProposalDraft, header: readonly string[]): Partial<Record<Role, string>> {
   const given = Object.entries({ ...answers.columns, adjusted: answers.adjusted_close ?? '' });
   const roles: Partial<Record<Role, string>> = {
     ...rolesOf(header),

@@ -1,6 +1,6 @@
 import { textIn } from '../formats/cells.js';
 import { WORD } from '../mapping/wide-columns.js';
-import { ask, days, isDay, isNumber, MOST, PREAMBLE_MAX, textsOf, type Draft } from './draft.js';
+import { ask, days, isDay, isNumber, MOST, PREAMBLE_MAX, textsOf, type ProposalDraft } from './draft.js';
 import { basisFromFiles, roleFromFile } from './file-words.js';
 import { askCurrency } from './currency-question.js';
 import { currencyColumn } from '../mapping/unread-terms.js';
@@ -26,7 +26,7 @@ function isCounter(header: Sample['rows'][number], body: Sample['rows'], i: numb
  * Returns the position of the day column: before the identifiers, possibly after a row counter, or after them;
  * undefined if there is none.
  */
-function dayColumn(draft: Draft, header: Sample['rows'][number], body: Sample['rows']): number | undefined {
+function dayColumn(draft: ProposalDraft, header: Sample['rows'][number], body: Sample['rows']): number | undefined {
   const row = body[0]!; // a header has a row below
   const last = row.length - 1;
   if (isDay(draft.answers, row[0])) return 0;
@@ -36,7 +36,7 @@ function dayColumn(draft: Draft, header: Sample['rows'][number], body: Sample['r
 }
 
 /** Dates down, names across. */
-export function proposeWide(draft: Draft, sample: Sample, samples: readonly Sample[]): boolean {
+export function proposeWide(draft: ProposalDraft, sample: Sample, samples: readonly Sample[]): boolean {
   if (draft.answers.layout === 'long') return false;
   const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
     const body = sample.rows.slice(i + 1);
@@ -117,7 +117,7 @@ const COLUMNS_OF_BARS_MAX = 12;
 
 const isVolume = (name: string) => roleOf(name) === 'VOLUME' && name.length > 5;
 
-function leaveCounters(draft: Draft, names: readonly string[]): void {
+function leaveCounters(draft: ProposalDraft, names: readonly string[]): void {
   if (names.length === 0) return;
   draft.mapping.ignore = [...names];
   const question = `${names.join(', ')} counts the rows, and is no name: left out.`;
@@ -125,7 +125,7 @@ function leaveCounters(draft: Draft, names: readonly string[]): void {
 }
 
 /** Asks for the field of wide tables if file names do not state it. */
-function askFields(draft: Draft, fields: Readonly<Record<string, string>>, samples: readonly Sample[]): void {
+function askFields(draft: ProposalDraft, fields: Readonly<Record<string, string>>, samples: readonly Sample[]): void {
   if (draft.answers.fields !== undefined) return;
   const unknown = samples.filter(({ name }) => !Object.hasOwn(fields, name));
   if (Object.keys(fields).length > 0) {

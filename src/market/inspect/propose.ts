@@ -1,5 +1,5 @@
 import { Mapping } from '#domain/documents/mapping.js';
-import { ask, hasDays, PREAMBLE_MAX, textsOf, type Draft } from './draft.js';
+import { ask, hasDays, PREAMBLE_MAX, textsOf, type ProposalDraft } from './draft.js';
 import { proposeLevels } from './propose-levels.js';
 import { proposeLong } from './propose-long.js';
 import { proposeWide } from './propose-wide.js';
@@ -63,7 +63,7 @@ function proposalFrom(
   const undated = namedBy === 'sheet' && dated.length > 0 ? filled.filter((each) => !dated.includes(each)) : [];
   const others = undated.map(({ name }) => name);
   const tables = samples.filter(({ name }) => !others.includes(name));
-  const draft: Draft = {
+  const draft: ProposalDraft = {
     answers,
     mapping: {},
     adjustment: null,
@@ -86,7 +86,7 @@ function proposalFrom(
 
 /** Returns files or sheets that are not part of the market: notes, lists of securities, an index by day. */
 function foreignTo(
-  { layout, columns = {}, identifier_from: from }: Draft['mapping'],
+  { layout, columns = {}, identifier_from: from }: ProposalDraft['mapping'],
   samples: readonly Sample[],
   namedBy: NamedBy,
 ): string[] {
@@ -100,7 +100,7 @@ function foreignTo(
 }
 
 /** Excludes tables without days, or with days but without identifiers: notes, lists of securities. */
-function leaveOut(draft: Draft, names: readonly string[], lacking: string): void {
+function leaveOut(draft: ProposalDraft, names: readonly string[], lacking: string): void {
   draft.mapping.ignore = [...(draft.mapping.ignore ?? []), ...names];
   const question = `${lacking} in ${names.join(', ')}: ignored.`;
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
@@ -114,7 +114,7 @@ export function applyAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ..
   return Mapping.parse({ ...mapping, ...said, ignore, columns: { ...mapping.columns, ...answers.columns } });
 }
 
-function adjustmentOf({ answers, adjustment, reason }: Draft): Pick<Proposal, 'adjustment' | 'reason'> {
+function adjustmentOf({ answers, adjustment, reason }: ProposalDraft): Pick<Proposal, 'adjustment' | 'reason'> {
   return answers.adjustment === undefined ? { adjustment, reason } : stateAdjustment(answers.adjustment);
 }
 

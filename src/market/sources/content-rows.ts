@@ -9,7 +9,7 @@ import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import { cellPath, type Problems } from '../tables/problems.js';
 import { createReferenceRows } from '../content/reference-rows.js';
 import { createSeriesRows, reportSeries } from '../content/series-rows.js';
-import type { TableRows } from '../content/table-rows.js';
+import type { CheckedRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
 import { seriesIn } from '../content/whole-content.js';
 
@@ -96,7 +96,7 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
 
 /** Receives the records of a CSV file of a table. */
 export function tableRecords(
-  rows: TableRows<unknown>,
+  rows: CheckedRows<unknown>,
   label: string,
   columns: readonly string[],
   problems: Problems,

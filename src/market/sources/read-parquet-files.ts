@@ -14,13 +14,13 @@ import { isBarKey, reportKeys } from './parquet/parquet-keys.js';
 import { addZones, type ZonedFiles } from './parquet/parquet-zones.js';
 import { reportMarketProblems } from './parquet/parquet-problems.js';
 import { readTypedMarket, type MarketRead, type OnNames } from './read-typed-market.js';
-import type { TableRows } from '../content/table-rows.js';
+import type { CheckedRows } from '../content/table-rows.js';
 import type { Problem, Problems } from '../tables/problems.js';
-import type { Reading } from './source-read.js';
+import type { ReadState } from './source-read.js';
 
 export async function readParquetMarket(
   listed: readonly SourceFile[],
-  { digests, problems, follower, terms, duck: open, onNames }: Reading & { readonly onNames: OnNames },
+  { digests, problems, follower, terms, duck: open, onNames }: ReadState & { readonly onNames: OnNames },
   isPart: boolean,
   onProgress: (fraction: number) => void,
 ): Promise<MarketRead | undefined> {
@@ -99,7 +99,7 @@ function scatteringOf(files: readonly SourceFile[]): Scattering | undefined {
 async function soundFiles(
   connection: DuckDBConnection,
   listed: readonly SourceFile[],
-  { mapping }: Reading['terms'],
+  { mapping }: ReadState['terms'],
   problems: Problems,
 ): Promise<ZonedFiles<SourceFile> | undefined> {
   const before = problems.errors;
@@ -125,7 +125,7 @@ function readerFault(error: unknown): string | undefined {
 /** Reports each file whose columns are unreadable. @returns true if there is any */
 async function reportUnreadable(
   files: readonly SourceFile[],
-  open: Reading['duck'],
+  open: ReadState['duck'],
   problems: Problems,
 ): Promise<boolean> {
   const before = problems.errors;
@@ -139,8 +139,8 @@ async function reportUnreadable(
 
 export async function readParquetTable<T>(
   files: readonly SourceFile[],
-  rows: TableRows<T>,
-  { digests, problems, duck }: Reading,
+  rows: CheckedRows<T>,
+  { digests, problems, duck }: ReadState,
 ): Promise<void> {
   const label = files[0]!.label.split('/')[0]!;
   await digestFiles(files, digests);

@@ -17,9 +17,9 @@ import type { Problems } from '../tables/problems.js';
 import { createReferenceRows } from '../content/reference-rows.js';
 import { hasTwoHeaders, sheetRows } from '../content/sheet-rows.js';
 import { createSeriesRows, reportSeries } from '../content/series-rows.js';
-import type { TableRows } from '../content/table-rows.js';
+import type { CheckedRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
-import type { SourceRead, ReadOptions, Reading } from './source-read.js';
+import type { SourceRead, ReadOptions, ReadState } from './source-read.js';
 import { readRows } from './read-text-file.js';
 import { readParquetMarket, readParquetTable } from './read-parquet-files.js';
 
@@ -38,7 +38,7 @@ export async function readSource(
   const all = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
   for (const { label, path } of all) problems.nameFile(label, fileName(label, path));
   let duck: Promise<DuckDb> | undefined;
-  const reading: Reading = {
+  const reading: ReadState = {
     digests: [],
     unchangedTables: [],
     problems,
@@ -96,7 +96,7 @@ const parquetPaths = (files: readonly SourceFile[]) =>
 
 async function readMarket(
   files: readonly SourceFile[],
-  reading: Reading,
+  reading: ReadState,
   isPart: boolean,
   onProgress: (fraction: number) => void,
 ): Promise<FoundMarket> {
@@ -152,15 +152,15 @@ interface FoundMarket {
   readonly identifiers: readonly string[];
 }
 
-function readActions(files: TableFiles, reading: Reading, isOwn: boolean) {
+function readActions(files: TableFiles, reading: ReadState, isOwn: boolean) {
   return readTable('corporate_actions', files.corporate_actions, createActionRows(reading.problems, isOwn), reading);
 }
 
 async function readTable<T extends ReferenceTable | readonly CorporateAction[] | readonly Membership[] | SeriesTable>(
   tableKind: TableKind,
   files: readonly SourceFile[],
-  rows: TableRows<T>,
-  reading: Reading,
+  rows: CheckedRows<T>,
+  reading: ReadState,
 ): Promise<{ readonly table: T; readonly rows: number }> {
   if (await isAsKnown(tableKind, files, reading)) reading.unchangedTables.push(tableKind);
   else if (files[0]?.format === 'parquet') await readParquetTable(files, rows, reading);
@@ -185,7 +185,7 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
 async function isAsKnown(
   tableKind: TableKind,
   files: readonly SourceFile[],
-  { known, digests }: Reading,
+  { known, digests }: ReadState,
 ): Promise<boolean> {
   const expected = known[tableKind];
   if (expected === undefined) return false;

@@ -12,7 +12,13 @@ import { dayExpression, type MarketColumns, type TypedColumn } from './parquet/p
 import { reportMarketProblems, type NumberedSource } from './parquet/parquet-problems.js';
 import type { Problems } from '../tables/problems.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
-import { scatterRows, type DayFollower, type RowStream, type Scattered, type Target } from '../threads/scatter-rows.js';
+import {
+  scatterRows,
+  type DayFollower,
+  type RowStream,
+  type Scattered,
+  type RowTarget,
+} from '../threads/scatter-rows.js';
 import { rowsTogether } from '../threads/stripes.js';
 import type { Scattering } from '../threads/scattering.js';
 
@@ -97,7 +103,7 @@ export async function readTypedMarket(
 
 /** Destination of the rows of a source. */
 interface Destination {
-  readonly target: Target;
+  readonly target: RowTarget;
   readonly spellings: readonly string[];
   readonly rows: number;
 }

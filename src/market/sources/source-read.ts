@@ -36,7 +36,7 @@ export interface ReadOptions {
 }
 
 /** State shared by the tables of one source while they are read. */
-export interface Reading {
+export interface ReadState {
   readonly digests: FileDigest[];
   readonly unchangedTables: TableKind[];
   readonly problems: Problems;

@@ -11,7 +11,7 @@ const CLOSING_SPREAD = 40;
 export const LOSS_MAX = 0.6;
 
 /** Way in which a security leaves: for cash, for shares of another one, by delisting at its price, or by bankruptcy. */
-export type Ending = { readonly session: number; readonly offer: number } & (
+export type CompanyEnding = { readonly session: number; readonly offer: number } & (
   | { readonly way: 'acquired' | 'delisted' | 'bankrupt' }
   | { readonly way: 'merged'; readonly into: Company; readonly ratio: number }
 );
@@ -24,7 +24,7 @@ interface EndingChoice {
   readonly random: CounterRandom;
 }
 
-export function chooseEnding({ t, price, rank, elders, random }: EndingChoice): Ending {
+export function chooseEnding({ t, price, rank, elders, random }: EndingChoice): CompanyEnding {
   const session = t + CLOSING_SESSIONS + random.integer(CLOSING_SPREAD);
   const premium = 1.15 + 0.25 * random.uniform();
   const way = random.uniform();
@@ -48,7 +48,7 @@ function priceOn({ birth, bars, count }: Company, session: number): number | und
 
 /** Growth of a session between the announcement of an ending and its day. */
 export function nearingEnd(
-  ending: Ending,
+  ending: CompanyEnding,
   {
     t,
     price,
@@ -73,7 +73,7 @@ export function nearingEnd(
 export type Act = (type: ActionType, session: number, value: number, more?: Partial<CorporateAction>) => void;
 
 export function endLife(
-  ending: Ending,
+  ending: CompanyEnding,
   { t, lastClose, act }: { readonly t: number; readonly lastClose: number; readonly act: Act },
 ): void {
   switch (ending.way) {

@@ -4,7 +4,7 @@ import { openAccounts, type Accounts } from './accounts.js';
 import type { Bars, Birth, Company } from './company.js';
 import { DIVIDEND_SMOOTHING, dividendPolicy, createDividend, type DividendPolicy } from './dividend-policy.js';
 import { drawBar, createEmptyBars, toTick } from './draw-bar.js';
-import { chooseEnding, endLife, LOSS_MAX, nearingEnd, type Ending } from './endings.js';
+import { chooseEnding, endLife, LOSS_MAX, nearingEnd, type CompanyEnding } from './endings.js';
 import type { Factors } from './factors.js';
 import { eventOf, hazardsOf, splitOf, type Hazard } from './hazards.js';
 import { SECTORS } from './names.js';
@@ -64,7 +64,7 @@ interface Life extends Surroundings {
   perShare: number;
   freeFloat: number;
   /** Ending that is announced and not yet effective. */
-  ending: Ending | undefined;
+  ending: CompanyEnding | undefined;
 }
 
 interface Traits {

@@ -10,7 +10,7 @@ import { rowsTogether } from './stripes.js';
 import { batchDays } from '../panels/shared-market.js';
 
 /** Destination of rows. */
-export interface Target extends Pick<Panels, 'identifiers' | 'dates'> {
+export interface RowTarget extends Pick<Panels, 'identifiers' | 'dates'> {
   readonly fields: readonly string[];
   /** Expected number of rows of each day. */
   readonly rowsOfDay: Int32Array;
@@ -57,7 +57,7 @@ const RUN_ROWS_MIN = 8;
  */
 export async function scatterRows(
   streams: readonly RowStream[],
-  { identifiers, dates, fields, rowsOfDay }: Target,
+  { identifiers, dates, fields, rowsOfDay }: RowTarget,
   onRows: (rows: number) => void,
   follower?: DayFollower,
 ): Promise<Scattered> {

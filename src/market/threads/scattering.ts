@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { findMemoryLimit, findWrittenPlace, type WrittenPlace } from '#kernels/memory/paged-memory.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
-import { floorsOf, type DayFollower, type Scattered, type Target } from './scatter-rows.js';
+import { floorsOf, type DayFollower, type Scattered, type RowTarget } from './scatter-rows.js';
 import { rowsTogether, STAGED_BLOCKS_MAX, stripeDaysOf, type StripeTarget } from './stripes.js';
 import { allocateHandedPanel, panelBytes } from '../panels/panels.js';
 import { batchDays } from '../panels/shared-market.js';
@@ -59,7 +59,7 @@ export interface Scattering {
    */
   scatter(
     reading: Pick<ScatterOrder, 'parts' | 'positions'>,
-    target: Target,
+    target: RowTarget,
     onRows: (rows: number) => void,
     follower?: DayFollower,
   ): Promise<Scattered>;
@@ -147,7 +147,7 @@ function askedOf(
 
 function orderOf(
   { parts, positions }: Pick<ScatterOrder, 'parts' | 'positions'>,
-  { identifiers, dates, fields, rowsOfDay }: Target,
+  { identifiers, dates, fields, rowsOfDay }: RowTarget,
   threads: number,
 ) {
   const assets = identifiers.length;

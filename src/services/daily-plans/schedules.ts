@@ -13,7 +13,7 @@ import { parseStored } from '#store/read-stored.js';
 import { outside } from '../operations/access.js';
 import { findIndex } from '../stored/stored-indices.js';
 import type { Precondition } from '../shared/preconditions.js';
-import { openStoredFamily, type Page, type PageQuery } from '../shared/stored-family.js';
+import { openStoredFamily, type StoredPage, type PageQuery } from '../shared/stored-family.js';
 import type { AuthoredPlan } from './new-day.js';
 import { listMisplacedSteps, listNamedDocuments, listNamedIndices, reportRepeatedNames } from './plan-faults.js';
 
@@ -30,7 +30,7 @@ export interface ScheduleReader {
 }
 
 export interface Schedules extends ScheduleReader {
-  page(query: PageQuery): Promise<Page<StoredSchedule['schedule']>>;
+  page(query: PageQuery): Promise<StoredPage<StoredSchedule['schedule']>>;
   /** @throws Refusal SCHEDULE_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredSchedule>;
   /** @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED */

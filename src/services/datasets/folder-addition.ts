@@ -8,7 +8,7 @@ import type { MarketTaskOptions, MarketTaskResult } from '#market/process/market
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { createProblems } from '#market/tables/problems.js';
 import { refuseWhole, type FolderReading } from './folder-reading.js';
-import { termsOf, type LoadOptions, type Refused, type Source } from './source-terms.js';
+import { termsOf, type LoadOptions, type Refused, type SourceTerms } from './source-terms.js';
 
 type Accepted = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
 
@@ -35,7 +35,7 @@ export interface Addition {
 /** Reads the new files of a folder; the whole market if bars of stored days may have changed. */
 export async function readFolderAddition(
   { folders, timestamp }: { readonly folders: FolderReading; readonly timestamp: () => string },
-  source: Source,
+  source: SourceTerms,
   { lastDay, known }: AdditionOptions,
   options: MarketTaskOptions,
 ): Promise<Refused | ({ readonly kind: 'added' } & Addition)> {
@@ -90,7 +90,7 @@ export async function readFolderAddition(
 }
 
 /** Tables derived from the market are as old as the market, regardless of their files. */
-const createDerivedTables = ({ mapping }: Source): readonly TableKind[] =>
+const createDerivedTables = ({ mapping }: SourceTerms): readonly TableKind[] =>
   mapping === null || mapping.adjusted_close === null ? [] : ['corporate_actions'];
 
 /** Digests in the order of their files. */

@@ -7,26 +7,26 @@ import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#m
 import type { MarketTasks } from '#market/process/market-tasks.js';
 import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
-import { termsOf, type Refused, type Source } from './source-terms.js';
+import { termsOf, type Refused, type SourceTerms } from './source-terms.js';
 
 /** Reading of folders, which may change while they are read. */
 export interface FolderReading {
   /** Lists the files of each table; undefined, with a problem, if there is no folder. */
-  list(source: Source, problems: Problems): Promise<TableFiles | undefined>;
+  list(source: SourceTerms, problems: Problems): Promise<TableFiles | undefined>;
   /** Reads some files of a folder, which must all exist, without others, when they are read. */
   readFiles(
-    source: Source,
+    source: SourceTerms,
     listed: TableFiles,
     input: MarketTasks['readFiles'],
     options: MarketTaskOptions,
   ): Promise<MarketTaskResult>;
   /** Reads all files of a folder. */
   read(
-    source: Source,
+    source: SourceTerms,
     options: MarketTaskOptions,
   ): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }>;
   /** Returns the files of a folder if they have the content that a store was read from; undefined otherwise. */
-  unchanged(store: Source & Pick<DatasetDocument, 'files'>): Promise<readonly KnownFile[] | undefined>;
+  unchanged(store: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly KnownFile[] | undefined>;
 }
 
 export function createFolderReading({
@@ -36,7 +36,7 @@ export function createFolderReading({
   readonly locations: Locations;
   readonly timestamp: () => string;
 }): FolderReading {
-  async function list({ location, tables, mapping }: Source, problems: Problems): Promise<TableFiles | undefined> {
+  async function list({ location, tables, mapping }: SourceTerms, problems: Problems): Promise<TableFiles | undefined> {
     const resolved = await locations.resolve(location ?? '', 'folder');
     if ('path' in resolved) return folderFiles(resolved.path, { tables, mapping }, locations, problems);
     problems.error(resolved.problem);
@@ -44,7 +44,7 @@ export function createFolderReading({
   }
 
   async function readFiles(
-    source: Source,
+    source: SourceTerms,
     listed: TableFiles,
     input: MarketTasks['readFiles'],
     options: MarketTaskOptions,
@@ -63,7 +63,7 @@ export function createFolderReading({
   }
 
   async function read(
-    source: Source,
+    source: SourceTerms,
     options: MarketTaskOptions,
   ): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }> {
     const problems = createProblems();

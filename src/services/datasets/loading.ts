@@ -13,7 +13,7 @@ import { prepareServedMarket } from '#market/serving/served-markets.js';
 import { readFolderAddition, type Addition, type AdditionOptions } from './folder-addition.js';
 import { createFolderReading } from './folder-reading.js';
 import { placeFindings } from './refused-data.js';
-import { termsOf, type LoadOptions, type Refused, type Source } from './source-terms.js';
+import { termsOf, type LoadOptions, type Refused, type SourceTerms } from './source-terms.js';
 import type { StoreFiles } from './store-files.js';
 
 export type Loaded =
@@ -34,15 +34,18 @@ export interface DatasetLoading {
    * Returns the files of a folder with the same content as when a store was read from it; undefined if it differs.
    * @cost 1 ms a MiB of files of the same names and sizes
    */
-  unchanged(store: Source & Pick<DatasetDocument, 'files'>): Promise<readonly KnownFile[] | undefined>;
+  unchanged(store: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly KnownFile[] | undefined>;
   /** Reads a store from its place. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
-  read(source: Source, options: LoadOptions): Promise<Loaded>;
+  read(source: SourceTerms, options: LoadOptions): Promise<Loaded>;
   /**
    * Reads the additions to a store's source: new files, and tables that may have changed. Reads the whole market if bars of
    * stored days may have changed, and always from a database.
    * @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED
    */
-  readAddition(source: Source, options: AdditionOptions): Promise<Refused | ({ readonly kind: 'added' } & Addition)>;
+  readAddition(
+    source: SourceTerms,
+    options: AdditionOptions,
+  ): Promise<Refused | ({ readonly kind: 'added' } & Addition)>;
 }
 
 export function createDatasetLoading({
@@ -54,7 +57,7 @@ export function createDatasetLoading({
 }: DatasetLoadingDependencies): DatasetLoading {
   const folders = createFolderReading({ locations, timestamp });
 
-  async function readDatabase(source: Source, options: MarketTaskOptions): Promise<MarketTaskResult> {
+  async function readDatabase(source: SourceTerms, options: MarketTaskOptions): Promise<MarketTaskResult> {
     const { location, tables } = source;
     const resolved = await databases.resolve(location ?? '');
     if ('problem' in resolved) return { kind: 'refused', findings: [{ severity: 'error', ...resolved.problem }] };
@@ -62,7 +65,7 @@ export function createDatasetLoading({
   }
 
   const optionsFor = async (
-    source: Source,
+    source: SourceTerms,
     serve: boolean,
     { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>,
   ): Promise<MarketTaskOptions> => ({

@@ -12,7 +12,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import type { Addition } from './folder-addition.js';
 import { createLoadedFields, failRead } from './loading.js';
-import type { Source } from './source-terms.js';
+import type { SourceTerms } from './source-terms.js';
 import { isHole } from './partial-dates.js';
 import { filesTaken, isNoMarket, createRefreshFields } from './refreshed-fields.js';
 import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
@@ -95,7 +95,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
 
   /** Returns the data to refresh: the whole source, or its later days. */
   async function freshData(
-    source: Source & Pick<DatasetDocument, 'changed_prices'>,
+    source: SourceTerms & Pick<DatasetDocument, 'changed_prices'>,
     held: ServedMarket,
     full: boolean,
     attempt: Attempt,

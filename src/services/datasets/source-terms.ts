@@ -4,7 +4,7 @@ import type { MarketTerms } from '#market/mapping/mapped-content.js';
 import type { MarketTaskOptions } from '#market/process/market-process.js';
 
 /** Reading modes of a store's source. */
-export type Source = Pick<
+export type SourceTerms = Pick<
   DatasetDocument,
   'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency' | 'mapping' | 'kept' | 'price_overrides'
 >;
@@ -22,7 +22,7 @@ export interface Refused {
 }
 
 /** Terms on which the market of a source is read. */
-export const termsOf = ({ mapping, adjustment, price_overrides: overrides }: Source): MarketTerms => ({
+export const termsOf = ({ mapping, adjustment, price_overrides: overrides }: SourceTerms): MarketTerms => ({
   mapping,
   adjustment,
   ...(overrides && { overrides }),

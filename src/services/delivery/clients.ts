@@ -13,7 +13,7 @@ import type { SecretBox } from '#store/secrets/secret-box.js';
 import { outside } from '../operations/access.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { openStoredFamily, type Page, type PageQuery } from '../shared/stored-family.js';
+import { openStoredFamily, type StoredPage, type PageQuery } from '../shared/stored-family.js';
 import type { DeliveryPlaces } from './delivery-places.js';
 
 export interface StoredClient {
@@ -44,7 +44,7 @@ export interface ClientReader {
 /** Receivers of files, with their entitlements and targets. */
 export interface Clients extends ClientReader {
   /** @param indexId lists only clients that may receive files of an index on a day */
-  page(query: PageQuery & ClientFilter): Promise<Page<StoredClient['client']>>;
+  page(query: PageQuery & ClientFilter): Promise<StoredPage<StoredClient['client']>>;
   /** @throws Refusal CLIENT_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredClient>;
   /**

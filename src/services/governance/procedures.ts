@@ -7,7 +7,7 @@ import { logHead } from '#store/publication/log.js';
 import type { DocumentStore } from '#store/port.js';
 import { findIndex } from '../stored/stored-indices.js';
 import type { Precondition } from '../shared/preconditions.js';
-import { openStoredFamily, type Page, type PageQuery } from '../shared/stored-family.js';
+import { openStoredFamily, type StoredPage, type PageQuery } from '../shared/stored-family.js';
 
 export type Procedure = ProcedureDocument & {
   readonly procedure_id: string;
@@ -22,7 +22,7 @@ export interface StoredProcedure {
 
 /** Procedures of the administrator. */
 export interface Procedures {
-  page(query: PageQuery): Promise<Page<Procedure>>;
+  page(query: PageQuery): Promise<StoredPage<Procedure>>;
   /** Procedures that apply to an index, by id. */
   of(indexId: string): Promise<readonly Procedure[]>;
   /** @throws Refusal PROCEDURE_NOT_FOUND, DOCUMENT_UNREADABLE */

@@ -8,7 +8,7 @@ import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import { compareSentences } from '#domain/rules/changed-sentences.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
-import { hasVersions, headOf, versionOf, type HistoryHead, type Version } from '#store/history/history.js';
+import { hasVersions, headOf, versionOf, type HistoryHead, type StoredVersion } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
 import { forgetRuns } from '../stored/kept-runs.js';
 import { adjustmentOf } from '../stored/declared-adjustment.js';
@@ -74,7 +74,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     return head;
   }
 
-  async function requireVersion(subject: Subject, number: number): Promise<Version> {
+  async function requireVersion(subject: Subject, number: number): Promise<StoredVersion> {
     const head = await requireHead(subject);
     const version = await versionOf(documents, subject, number);
     if (version === undefined) throw versionNotFound(subject, number, head);
@@ -182,7 +182,7 @@ function versionNotFound(subject: Subject, version: number, { latest, purged }: 
   return new Refusal('VERSION_NOT_FOUND', message, { version, first: purged + 1, last: latest });
 }
 
-function refuseDeleted(subject: Subject, { version, action, at }: Version): Refusal {
+function refuseDeleted(subject: Subject, { version, action, at }: StoredVersion): Refusal {
   const message = `Version ${version} of the ${nameOf(subject)} is its deletion.`;
   return new Refusal('VERSION_NOT_FOUND', message, { version, action, at });
 }

@@ -2,7 +2,7 @@ import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
-import { versioned, type Definition, type Json, type QuestionDefinitions } from './question-definitions.js';
+import { versioned, type QuestionDefinition, type Json, type QuestionDefinitions } from './question-definitions.js';
 
 export interface ExplainQuestion {
   readonly indexId: string;
@@ -13,7 +13,7 @@ export interface ExplainQuestion {
 }
 
 /** The definition of a run, or of a stored index, whose documents are read. */
-export type ExplainedDefinition = Pick<Definition, 'document' | 'version'> & Partial<Definition>;
+export type ExplainedDefinition = Pick<QuestionDefinition, 'document' | 'version'> & Partial<QuestionDefinition>;
 
 export type ExplainedQuestion = Omit<ExplainQuestion, 'runId'> & { readonly isOfRun: boolean };
 

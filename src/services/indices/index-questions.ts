@@ -27,8 +27,8 @@ import {
 import {
   createQuestionDefinitions,
   versioned,
-  type Body,
-  type Definition,
+  type RequestBody,
+  type QuestionDefinition,
   type Json,
   type QuestionDefinitionsDependencies,
 } from './question-definitions.js';
@@ -41,11 +41,11 @@ export interface IndexQuestions {
    */
   previewStored(indexId: string, request: () => PreviewTerms, signal: AbortSignal): Json;
   /** Returns a PreviewResponse of the document in the body. */
-  previewDocument(body: Body, signal: AbortSignal): Json;
+  previewDocument(body: RequestBody, signal: AbortSignal): Json;
   /** Returns the level of the document in the body over the last three years. @throws those of a preview */
-  sketchLevel(body: Body, signal: AbortSignal): Promise<LevelSketch>;
+  sketchLevel(body: RequestBody, signal: AbortSignal): Promise<LevelSketch>;
   /** Returns a WhatIfResponse. @throws Refusal INDEX_NOT_FOUND, and those of a preview */
-  whatIf(body: Body, signal: AbortSignal): Json;
+  whatIf(body: RequestBody, signal: AbortSignal): Json;
   /**
    * Returns an IndexExplanation.
    * @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE, and those of a preview
@@ -86,7 +86,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
   const explain = (definition: ExplainedDefinition, question: ExplainedQuestion, signal: AbortSignal): Json =>
     explainDefinition({ definitions, jobs, markets }, definition, question, signal);
 
-  async function preview(definition: Definition, terms: PreviewTerms, signal: AbortSignal): Json {
+  async function preview(definition: QuestionDefinition, terms: PreviewTerms, signal: AbortSignal): Json {
     const { document, version, ...all } = definition;
     const { handle, market } = await dataVersions.servedAt(terms.as_known_on);
     await onMarket(document, market);
@@ -109,16 +109,16 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
     async previewDocument(body, signal) {
       const { value, findings } = checkShape(DocumentQuestion, body);
       if (value === undefined) throw refuseWithFindings('body', findings);
-      return onStore(value.document as Body, async () => {
-        const { document } = await checked(value.document as Body);
+      return onStore(value.document as RequestBody, async () => {
+        const { document } = await checked(value.document as RequestBody);
         return preview({ document, version: null, ...(await reached(document)) }, value, signal);
       });
     },
     async sketchLevel(body, signal) {
       const { value, findings } = checkShape(PlainQuestion, body);
       if (value === undefined) throw refuseWithFindings('body', findings);
-      return onStore(value.document as Body, async () => {
-        const { document } = await checked(value.document as Body);
+      return onStore(value.document as RequestBody, async () => {
+        const { document } = await checked(value.document as RequestBody);
         const { handle, market } = markets.require();
         await onMarket(document, market);
         const { documents: all, ...others } = await reached(document);
@@ -135,7 +135,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
       const { value, findings } = checkShape(WhatIfQuestion, body);
       if (value === undefined) throw refuseWithFindings('body', findings);
       const base = value.index_id === null ? value.document! : (await requireIndex(documents, value.index_id)).document;
-      return onStore(base as Body, () => changeOf(base as Body, value, signal));
+      return onStore(base as RequestBody, () => changeOf(base as RequestBody, value, signal));
     },
     async explain({ indexId, identifier, asOf, runId }, signal) {
       const asked = { indexId, identifier, asOf };
@@ -172,10 +172,10 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
     },
   };
 
-  async function changeOf(base: Body, value: z.output<typeof WhatIfQuestion>, signal: AbortSignal): Json {
+  async function changeOf(base: RequestBody, value: z.output<typeof WhatIfQuestion>, signal: AbortSignal): Json {
     const before = (await checked(base)).document;
     assertDecides(before);
-    const after = await checked((value.changed ?? mergePatch(before, value.patch)) as Body);
+    const after = await checked((value.changed ?? mergePatch(before, value.patch)) as RequestBody);
     return onStore(after.document, async () => {
       const { handle, market } = await dataVersions.servedAt(value.as_known_on);
       await onMarket(before, market);

@@ -20,7 +20,7 @@ import { reachedBy } from './reached-documents.js';
 import { addStoredParts } from './stored-parts.js';
 
 /** Definition with every document that it refers to and the stored risk models that they use. */
-export interface Definition {
+export interface QuestionDefinition {
   readonly document: IndexDocument;
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
@@ -28,7 +28,7 @@ export interface Definition {
   readonly version: number | null;
 }
 
-export type Body = Readonly<Record<string, unknown>>;
+export type RequestBody = Readonly<Record<string, unknown>>;
 
 /** JSON as written by a worker. */
 export type Json = Promise<Uint8Array<ArrayBuffer>>;
@@ -55,20 +55,20 @@ export interface QuestionDefinitionsDependencies {
 /** Definitions that requests ask about: of a body, a stored index or a run. */
 export interface QuestionDefinitions {
   /** Returns a document with the documents that it refers to and the stored risk models that they use. */
-  reached(document: IndexDocument): Promise<Pick<Definition, 'documents' | 'models'>>;
+  reached(document: IndexDocument): Promise<Pick<QuestionDefinition, 'documents' | 'models'>>;
   /** @throws Refusal VALIDATION_FAILED */
-  checked(body: Body): Promise<CheckedDocument>;
+  checked(body: RequestBody): Promise<CheckedDocument>;
   /** Reports data of a document that the served market lacks as an error, together with its other findings. */
   onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]>;
   /**
    * Returns a stored index with its version; null if another one was stored in the meantime, or versions did not exist
    * yet. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE
    */
-  now(id: string): Promise<Pick<Definition, 'document' | 'version'>>;
+  now(id: string): Promise<Pick<QuestionDefinition, 'document' | 'version'>>;
   /** Runs work on the store of a definition. */
-  onStore<T>(definition: Body | IndexDocument, work: () => Promise<T>): Promise<T>;
+  onStore<T>(definition: RequestBody | IndexDocument, work: () => Promise<T>): Promise<T>;
   /** Runs work on the definition and the store of a run. */
-  onRun<T>(subject: string, id: string, work: (definition: Definition) => Promise<T>): Promise<T>;
+  onRun<T>(subject: string, id: string, work: (definition: QuestionDefinition) => Promise<T>): Promise<T>;
 }
 
 export function createQuestionDefinitions({
@@ -83,7 +83,7 @@ export function createQuestionDefinitions({
     return { documents: all, ...(await modelFiles(documents, artifacts, all)) };
   }
 
-  async function checkBody(body: Body): Promise<CheckedDocument> {
+  async function checkBody(body: RequestBody): Promise<CheckedDocument> {
     const { document, findings } = await createStoredIndices(documents).answer((indexOf) =>
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf }),
     );
@@ -100,24 +100,28 @@ export function createQuestionDefinitions({
     return [...findings, ...assumed];
   }
 
-  async function readCurrent(id: string): Promise<Pick<Definition, 'document' | 'version'>> {
+  async function readCurrent(id: string): Promise<Pick<QuestionDefinition, 'document' | 'version'>> {
     const { document, etag } = await requireIndex(documents, id);
     return { document, version: await versionWith(documents, { kind: 'index', id }, etag) };
   }
 
   /** Returns the definition from which a run was made. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
-  async function definitionOfRun(subject: string, id: string): Promise<Definition> {
+  async function definitionOfRun(subject: string, id: string): Promise<QuestionDefinition> {
     const run = await requireRun(documents, { subject, id });
     const { indexId, ...reached } = (await runDefinition(artifacts, run)).definition;
     return { document: reached.documents[indexId]!, ...reached, version: run.index_version ?? null };
   }
 
-  async function onRun<T>(subject: string, id: string, work: (definition: Definition) => Promise<T>): Promise<T> {
+  async function onRun<T>(
+    subject: string,
+    id: string,
+    work: (definition: QuestionDefinition) => Promise<T>,
+  ): Promise<T> {
     const storeId = await states.storeOf(await requireRun(documents, { subject, id }));
     return stores.within(storeId, async () => work(await definitionOfRun(subject, id)));
   }
 
-  const onStore = <T>(definition: Body | IndexDocument, work: () => Promise<T>) =>
+  const onStore = <T>(definition: RequestBody | IndexDocument, work: () => Promise<T>) =>
     runOnStoreOf({ documents, stores }, definition, work);
 
   return { reached: findReached, checked: checkBody, onMarket, now: readCurrent, onStore, onRun };

@@ -12,7 +12,7 @@ export { findCurrentReach as currentReach, runWithinReach as withinReach } from 
 export { refuseOutside as outside };
 
 /** A client, by the names that documents are shared with. */
-export interface Client {
+export interface SharingClient {
   readonly keyId: string | null;
   readonly name: string | null;
   /** True if the name does not identify a person. */
@@ -23,7 +23,7 @@ export interface Client {
 /** Ownership of documents, and the clients that may read them. */
 export interface Access {
   /** Returns the resources that a client may access; undefined if it may access all. */
-  reachOf(client: Client): Promise<Reach | undefined>;
+  reachOf(client: SharingClient): Promise<Reach | undefined>;
   /** @throws Refusal of the family for a document that does not exist */
   read(subject: Subject): Promise<DocumentAccess>;
   /** Grants others read access to a document of the author. @throws Refusal as `read`, FORBIDDEN_ID */

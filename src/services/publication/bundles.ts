@@ -21,7 +21,7 @@ import { findIndex } from '../stored/stored-indices.js';
 import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
 import { runModelFiles } from '../stored/used-models.js';
-import type { Asked, Publications } from './publications.js';
+import type { PublicationCall, Publications } from './publications.js';
 
 /** An archive as its parts. */
 export interface Bundle {
@@ -35,7 +35,7 @@ export interface Bundles {
    * @throws Refusal NOTHING_PUBLISHED, INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, STORE_MISMATCH,
    * VERSION_NOT_FOUND, NO_DATA_KNOWN, NOT_REPRODUCED
    */
-  of(indexId: string, asked: Asked): Promise<Bundle>;
+  of(indexId: string, asked: PublicationCall): Promise<Bundle>;
 }
 
 export interface BundlesDependencies {

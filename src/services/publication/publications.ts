@@ -57,7 +57,7 @@ export interface Publications {
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, NO_CURRENT_RUN, DOCUMENT_UNREADABLE, NO_DATA_IN_RANGE, RESTATEMENT,
    *   PARTIAL_CLOSES, APPROVAL_REQUIRED, OVERLOADED
    */
-  publish(indexId: string, body: () => PublishRequest, asked: Asked): Promise<Publication>;
+  publish(indexId: string, body: () => PublishRequest, asked: PublicationCall): Promise<Publication>;
   /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE */
   entries(indexId: string, window: PublishedWindow): Promise<AsyncGenerator<readonly PublicationEntry[]>>;
   /** Returns the register of errors, newest first. */
@@ -67,7 +67,7 @@ export interface Publications {
   rotateKey(by: Authorship): Promise<PublicKey>;
 }
 
-export interface Asked {
+export interface PublicationCall {
   readonly by: Authorship;
   readonly signal: AbortSignal;
   /** Day of a schedule that publishes. */

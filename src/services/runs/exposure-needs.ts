@@ -6,7 +6,7 @@ import { findRun, isWholeHistory } from '../stored/run-documents.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { readFields } from './run-fields.js';
 import { universeOfRun } from './run-universe.js';
-import { comparedOf, type Asked, type NeedRooms } from './need.js';
+import { comparedOf, type RunCall, type NeedRooms } from './need.js';
 
 /** Default column of groups. Without it, all securities form one group. */
 const DEFAULT_GROUPS = 'SECTOR';
@@ -22,7 +22,7 @@ interface ExposuresQuery {
  * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND; STORE_MISMATCH, NO_DATA_SOURCE unless securities are their own
  *   groups and nothing else is asked for
  */
-export async function exposures(rooms: NeedRooms, { run, query }: Asked): Promise<NeededExposures> {
+export async function exposures(rooms: NeedRooms, { run, query }: RunCall): Promise<NeededExposures> {
   const { states, onExposures } = rooms;
   const { by = DEFAULT_GROUPS, fields: sent, benchmark: other } = query as unknown as ExposuresQuery;
   const readsMarket = by !== OWN_GROUPS || sent.length > 0 || other !== undefined;

@@ -12,13 +12,13 @@ import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import type { NeededLimits } from '#jobs/tasks/views.js';
 import { assertReferenceColumn } from './reference-column.js';
-import type { Asked, NeedRooms } from './need.js';
+import type { RunCall, NeedRooms } from './need.js';
 
 /** Column of proxies of scenarios that a market may lack. */
 const DEFAULT_PROXIES = 'SECTOR';
 
 /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless securities are their own issuers */
-export async function issuers({ states }: NeedRooms, { run, query }: Asked): Promise<NeededLimits> {
+export async function issuers({ states }: NeedRooms, { run, query }: RunCall): Promise<NeededLimits> {
   const { rule = null, by: asked } = query as { readonly rule?: LimitRuleName; readonly by: string };
   const served = asked === OWN_GROUPS ? null : await states.requireMarket(run);
   const { by, findings } = issuersBy(asked, served && served.market);
@@ -41,7 +41,7 @@ function issuersBy(
 }
 
 /** @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE where a row reads a datapoint */
-export async function resolveWatchedRows({ states }: NeedRooms, { run, body }: Asked): Promise<NeededLimits> {
+export async function resolveWatchedRows({ states }: NeedRooms, { run, body }: RunCall): Promise<NeededLimits> {
   const { rows: sent } = body() as LimitsRequest;
   const { rows: read, findings } = readRows(sent, 'rows');
   const rows: readonly ConstraintRow[] = stateRowDefaults(read as typeof sent, 'today'); // Of the same shape, but for their expressions.
@@ -53,7 +53,7 @@ export async function resolveWatchedRows({ states }: NeedRooms, { run, body }: A
 }
 
 /** @throws Refusal VALIDATION_FAILED, STORE_MISMATCH, NO_DATA_SOURCE */
-export async function scenarios({ states }: NeedRooms, { run, body }: Asked) {
+export async function scenarios({ states }: NeedRooms, { run, body }: RunCall) {
   const request = body() as ScenarioRequest;
   const { handle, market } = await states.requireMarket(run);
   if (request.by !== DEFAULT_PROXIES) assertReferenceColumn(market, request.by);

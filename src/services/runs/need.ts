@@ -23,7 +23,7 @@ export interface NeedRooms {
 }
 
 /** Parsed request about a run. */
-export interface Asked {
+export interface RunCall {
   readonly run: RunDocument;
   /** Parameters of the path and the query. */
   readonly query: Readonly<Record<string, unknown>>;
@@ -34,7 +34,7 @@ export interface Asked {
 }
 
 /** Members that a need adds to the input of a view. */
-export type LookUp = (rooms: NeedRooms, asked: Asked) => object | Promise<object>;
+export type LookUp = (rooms: NeedRooms, asked: RunCall) => object | Promise<object>;
 
 /** Returns the index to which a run is compared, or an identifier of the run's store; with its risk models. */
 export async function comparedOf(

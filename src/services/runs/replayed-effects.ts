@@ -7,7 +7,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 
 /** Stored run with all its inputs. */
-export interface Side {
+export interface RunSide {
   readonly run: RunDocument;
   readonly plan: BacktestPlan;
   /** Version of its data; null if it is not known. */
@@ -24,7 +24,7 @@ export interface Unknown {
 export interface Inputs {
   readonly plan: BacktestPlan;
   /** Whose data. */
-  readonly data: Side;
+  readonly data: RunSide;
 }
 
 export interface Causes {
@@ -34,8 +34,8 @@ export interface Causes {
 }
 
 export interface Ends {
-  readonly from: Side;
-  readonly to: Side;
+  readonly from: RunSide;
+  readonly to: RunSide;
   /** Total returns as they are stored. */
   readonly totals: readonly number[];
   readonly engineVersion: string;
@@ -53,7 +53,7 @@ export async function effectsOf(
   { from, to, totals, engineVersion }: Ends,
   value: (inputs: Inputs) => Promise<number | Unknown>,
 ): Promise<Effects> {
-  const isOther = (side: Side): boolean => hasOtherBits(side.run.engine_version, engineVersion);
+  const isOther = (side: RunSide): boolean => hasOtherBits(side.run.engine_version, engineVersion);
   const [first, last] = [totals[0]!, totals[1]!];
   const start = isOther(from) ? await value({ plan: from.plan, data: from }) : first;
   const isEnd = { request: !isOtherData, definition: request.length === 0 && !isOtherData };

@@ -3,7 +3,7 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { refuseWithFindings, type Refusal } from '#domain/refusals/refusal.js';
 import type { NeededMemory } from '#jobs/tasks/views.js';
-import { comparedOf, type Asked, type NeedRooms } from './need.js';
+import { comparedOf, type RunCall, type NeedRooms } from './need.js';
 
 interface RollingQuery {
   readonly window?: number | undefined;
@@ -14,7 +14,7 @@ interface RollingQuery {
 }
 
 /** @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, STORE_MISMATCH */
-export async function rollingMemory(rooms: NeedRooms, { run, query }: Asked): Promise<NeededMemory> {
+export async function rollingMemory(rooms: NeedRooms, { run, query }: RunCall): Promise<NeededMemory> {
   const { window, half_life: halfLife, against: asked, benchmark: named } = query as RollingQuery;
   if (window !== undefined && halfLife !== undefined) throw bothGiven('half_life', halfLife, { window });
   if (asked !== undefined && named !== undefined) throw bothGiven('benchmark', named, { against: asked });

@@ -29,7 +29,7 @@ export interface RunDefinitions {
   /** Returns the plan that a stored run's request has now. @throws Refusal as `BacktestPlans.planOf` */
   planNow(run: RunDocument): Promise<BacktestPlan>;
   /** @cost of a look-up, until a definition changes */
-  definitionOf(run: RunDocument): Promise<Definition>;
+  definitionOf(run: RunDocument): Promise<DefinitionState>;
   /** Returns the reasons for which a run becomes stale if changes of calendars are recorded; empty if it does not. */
   reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]>;
 }
@@ -56,13 +56,13 @@ interface DocumentRead {
 }
 
 /** Comparison of a run with the present definition. */
-export interface Definition {
+export interface DefinitionState {
   readonly reasons: readonly string[];
   /** Store that a run of the same request would use now; null for the active one. */
   readonly storeId: string | null;
 }
 
-interface Compared extends Definition {
+interface Compared extends DefinitionState {
   /** Revision of the documents when they were last found unchanged. */
   revision: string;
   readonly reads: readonly DocumentRead[];
@@ -81,7 +81,7 @@ export function createRunDefinitions({
 
   const planNow = async (run: RunDocument): Promise<BacktestPlan> => (await planOf(run.run_id, askedOf(run))).plan;
 
-  async function definitionOf(run: RunDocument): Promise<Definition> {
+  async function definitionOf(run: RunDocument): Promise<DefinitionState> {
     const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
     const revision = (await Promise.all(DEFINING.map((kind) => documents.revision(kind)))).join(' ');
     const known = compared.get(key);
@@ -103,7 +103,7 @@ export function createRunDefinitions({
   }
 
   /** @param reads records the documents that are read */
-  function compareDefinitions(run: RunDocument, reads: DocumentRead[]): Promise<Definition> {
+  function compareDefinitions(run: RunDocument, reads: DocumentRead[]): Promise<DefinitionState> {
     return compareWith(run, {
       async get(kind, id) {
         const document = await documents.get(kind, id);
@@ -113,7 +113,7 @@ export function createRunDefinitions({
     });
   }
 
-  async function compareWith(run: RunDocument, reader: Pick<DocumentStore, 'get'>): Promise<Definition> {
+  async function compareWith(run: RunDocument, reader: Pick<DocumentStore, 'get'>): Promise<DefinitionState> {
     let now: PlannedRun;
     try {
       now = await createBacktestPlans(reader).planOf(run.run_id, askedOf(run));

@@ -18,7 +18,7 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import { listKnownFilesBefore } from '../datasets/known-files.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { assertHasRuns } from '../stored/kept-runs.js';
-import { effectsOf, type Causes, type Inputs, type Side, type Unknown } from './replayed-effects.js';
+import { effectsOf, type Causes, type Inputs, type RunSide, type Unknown } from './replayed-effects.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsFile, requireRun } from '../stored/run-documents.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
@@ -45,7 +45,7 @@ export function createRunDifferenceJob({
   markets,
   dataVersions,
 }: RunDifferenceJobDependencies): JobKind<RunDifferencePayload> {
-  async function sideOf(subject: string, id: string): Promise<Side> {
+  async function sideOf(subject: string, id: string): Promise<RunSide> {
     const run = await requireRun(documents, { subject, id });
     const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
     const version = await dataVersions.versionOf(run.store_id ?? '', run.store_content_hash);
@@ -80,7 +80,7 @@ export function createRunDifferenceJob({
   }
 
   /** Returns the stored risk models that a plan uses, as files of the run that it is of. */
-  async function modelsOf(plan: BacktestPlan, sides: readonly Side[]): Promise<{ readonly models?: ModelFiles }> {
+  async function modelsOf(plan: BacktestPlan, sides: readonly RunSide[]): Promise<{ readonly models?: ModelFiles }> {
     if (plan.models === undefined) return {};
     const files: Record<string, ModelFiles[string]> = {};
     for (const [id, model] of Object.entries(plan.models)) {
@@ -135,7 +135,11 @@ export function createRunDifferenceJob({
     return { result: { value: result }, effect: (tx) => assertNotDeleted(tx, subject, 'comparison') };
   });
 
-  async function dataOf(from: Side, to: Side, { signal }: Pick<Attempt, 'signal'>): Promise<RunsDifference['data']> {
+  async function dataOf(
+    from: RunSide,
+    to: RunSide,
+    { signal }: Pick<Attempt, 'signal'>,
+  ): Promise<RunsDifference['data']> {
     const stores = { from: from.run.store_id ?? null, to: to.run.store_id ?? null };
     if (isSameData(from.run, to.run))
       return { cells: 0, first: [], rows: NO_ROWS, appended: null, stores, reason: null };
@@ -162,7 +166,7 @@ const NO_ROWS = { rows_added: 0, rows_changed: 0, rows_removed: 0 };
 
 const UNKNOWN_DATA = { cells: null, first: [], rows: null, appended: null };
 
-function causesOf(from: Side, to: Side): Causes {
+function causesOf(from: RunSide, to: RunSide): Causes {
   return {
     definition: definitionChanges(from.plan, to.plan),
     request: listChanges(from.plan.request, to.plan.request),

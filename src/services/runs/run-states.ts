@@ -10,7 +10,12 @@ import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
-import { askedOf, createRunDefinitions, type Definition, type RunDefinitionsDependencies } from './run-definitions.js';
+import {
+  askedOf,
+  createRunDefinitions,
+  type DefinitionState,
+  type RunDefinitionsDependencies,
+} from './run-definitions.js';
 import { createRunStores, type RunStoresDependencies } from './run-stores.js';
 import { contentReasons, engineReasons } from './stale-reasons.js';
 
@@ -64,7 +69,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
 
   async function dataReasons(
     run: RunDocument,
-    { isOfThen, storeId }: StateTerms & Pick<Definition, 'storeId'>,
+    { isOfThen, storeId }: StateTerms & Pick<DefinitionState, 'storeId'>,
   ): Promise<Pick<StaleReasons, 'data' | 'otherStore'>> {
     const content = await currentContent(storeId);
     if (content === undefined && storeId === null) return { data: [], otherStore: null };

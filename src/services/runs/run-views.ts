@@ -9,7 +9,7 @@ import { addUnreadable } from '../shared/skipped.js';
 import { columnsFile, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import type { CheckedBytes } from '../stored/stored-bytes.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import type { Asked, NeedRooms } from './need.js';
+import type { RunCall, NeedRooms } from './need.js';
 import { stateOf } from './run-states.js';
 import { NEEDS } from './view-needs.js';
 
@@ -97,7 +97,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
     },
   };
 
-  async function lookUpRun(terms: RunViewTerms, asked: Omit<Asked, 'afterwards'>) {
+  async function lookUpRun(terms: RunViewTerms, asked: Omit<RunCall, 'afterwards'>) {
     const given: object = {};
     const afterwards: (() => void)[] = [];
     for (const need of terms.needs)

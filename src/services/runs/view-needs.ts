@@ -7,14 +7,14 @@ import type { ComparedWith } from '#jobs/tasks/views.js';
 import { listNamedFiles } from '../stored/run-documents.js';
 import { runDefinition } from '../stored/run-definition.js';
 import { riskMeasure, type AskedMeasure } from '../stored/used-models.js';
-import { comparedOf, addModels, type Asked, type LookUp, type NeedRooms } from './need.js';
+import { comparedOf, addModels, type RunCall, type LookUp, type NeedRooms } from './need.js';
 import { factorMeasure } from './factor-measure.js';
 import { issuers, scenarios, resolveWatchedRows } from './holding-needs.js';
 import { exposures } from './exposure-needs.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { rollingMemory } from './rolling-needs.js';
 
-const benchmarkOf = async (rooms: NeedRooms, { run, query }: Asked): Promise<ComparedWith | null> =>
+const benchmarkOf = async (rooms: NeedRooms, { run, query }: RunCall): Promise<ComparedWith | null> =>
   query.benchmark === undefined ? null : comparedOf(rooms, run, query.benchmark as string);
 
 /** Look-up of each need. Parameters have the types that the routes declare. */

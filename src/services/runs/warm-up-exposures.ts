@@ -8,7 +8,7 @@ import { reachedBy } from '../indices/reached-documents.js';
 import { columnsFile, isWholeHistory } from '../stored/run-documents.js';
 import { universeOfRun } from './run-universe.js';
 import { styleQuestions } from './style-questions.js';
-import { EXPOSURES, groupColumnOf, rangeOf, type RequestStep, type Step } from './warm-up-requests.js';
+import { EXPOSURES, groupColumnOf, rangeOf, type RequestStep, type WarmUpRequest } from './warm-up-requests.js';
 import type { WarmUpRuns } from './warm-up-runs.js';
 
 /** Prepared datapoints, one question each: size and yield, which clients read of every index. */
@@ -16,8 +16,8 @@ const READY_FIELDS = ['DIVIDEND_YIELD', 'MARKET_CAP'];
 
 /** Steps that prepare exposures of stored runs. */
 export interface WarmUpExposures {
-  exposuresOn(served: ServedMarket): AsyncIterable<Step>;
-  stylesOn(served: ServedMarket, prepared: readonly (RunDocument | undefined)[]): AsyncIterable<Step>;
+  exposuresOn(served: ServedMarket): AsyncIterable<WarmUpRequest>;
+  stylesOn(served: ServedMarket, prepared: readonly (RunDocument | undefined)[]): AsyncIterable<WarmUpRequest>;
 }
 
 interface WarmUpExposuresDependencies {
@@ -37,7 +37,7 @@ export function createWarmUpExposures({
   async function* stylesOn(
     { handle, market }: ServedMarket,
     prepared: readonly (RunDocument | undefined)[],
-  ): AsyncGenerator<Step> {
+  ): AsyncGenerator<WarmUpRequest> {
     const by = groupColumnOf(market);
     for (const run of prepared) {
       if (run?.store_id !== handle.datasetId) continue;
@@ -55,7 +55,7 @@ export function createWarmUpExposures({
    * Prepares figures of exposures that depend on no window, for the first request about a run; also relative to its
    * benchmark, if the benchmark has a run over the whole history.
    */
-  async function* exposuresOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
+  async function* exposuresOn({ handle, market }: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const by = groupColumnOf(market);
     const fields = READY_FIELDS.filter((name) => !('missing' in resolve(market, requestLatest(name))));
     for (const run of await runs.readAll()) {
@@ -81,7 +81,7 @@ export function createWarmUpExposures({
   }
 
   /** Makes a request about exposures, which resumes where it yielded. */
-  const exposed = (key: string, input: () => Promise<RunViewInput>): Step =>
+  const exposed = (key: string, input: () => Promise<RunViewInput>): WarmUpRequest =>
     query(`exposures ${key}`, 'view-run', input);
 
   return { exposuresOn, stylesOn };

@@ -10,7 +10,7 @@ export const OF_THREAD = 'thread: ';
 const SHOWN_GROUPS = 20;
 
 /** Request made once in the life of a thread, or once per market. */
-export interface Step {
+export interface WarmUpRequest {
   readonly key: string;
   readonly lane: Lane;
   ask(): Promise<unknown>;
@@ -22,7 +22,7 @@ export type RequestStep = <N extends TaskName>(
   task: N,
   input: () => TaskInput<N> | Promise<TaskInput<N>>,
   lane?: Lane,
-) => Step;
+) => WarmUpRequest;
 
 export const createRequestStep =
   (pool: Pick<ComputePool, 'run'>): RequestStep =>

@@ -3,7 +3,7 @@ import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import type { TaskName } from '#jobs/tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { reachedBy } from '../indices/reached-documents.js';
-import { createRequestStep, OF_THREAD, type Step } from './warm-up-requests.js';
+import { createRequestStep, OF_THREAD, type WarmUpRequest } from './warm-up-requests.js';
 import { createWarmUpExposures } from './warm-up-exposures.js';
 import { createWarmUpRuns } from './warm-up-runs.js';
 import { prepareViews } from './warm-up-views.js';
@@ -29,7 +29,7 @@ const PRACTICE_TURNS = Array.from({ length: 11 }, (_, turn) => `${OF_THREAD}run 
 /** Steps that warm up a market, the most valuable first. */
 export interface WarmUpSteps {
   /** Returns the steps for a market. Requests about a run refer to the latest stored run. */
-  on(served: ServedMarket): AsyncIterable<Step>;
+  on(served: ServedMarket): AsyncIterable<WarmUpRequest>;
   /** A run was stored. */
   stored(runId: string): void;
   /** Records that a run was asked for its exposures. @returns true if it is another run than before */
@@ -53,32 +53,36 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   /** Run whose exposures were requested last. */
   let asked: string | undefined;
 
-  async function* stepsOn(served: ServedMarket): AsyncGenerator<Step> {
+  async function* stepsOn(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const { handle, market } = served;
     if (!answers) return yield code('heavy');
     yield code('light');
     yield query('market', 'warm-up', () => ({ names: [], market: handle, plan: null }));
-    if (market.dates.length * market.identifiers.length <= CELLS_MAX) yield* questionsOn(served);
     yield code('heavy');
     if (market.dates.length * market.identifiers.length > CELLS_MAX) return;
-    yield* practiceOn(served);
+    yield practice('run', served); // It saves a job more than all later turns, and delays views by a second at most.
+    yield* questionsOn(served);
+    for (const key of PRACTICE_TURNS) yield practice(key, served);
     yield* exposuresOn(served);
     const askedRun = asked === undefined ? undefined : await runs.find(asked);
     // Of several services, only one may prepare a run: the one that was asked for it.
     yield* stylesOn(served, isAlone ? [askedRun, await runs.readLatest()] : [askedRun]);
   }
 
-  /** Practice runs whose results are discarded: one per new market, and as many per thread as make its code fast. */
-  async function* practiceOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
-    const run = await runs.readLatest();
-    const stored = await runs.indexOf(run);
-    const plan = await practicePlan(documents, stored, market);
-    const storedPrices = run ? listEarlierFiles(run) : [];
-    for (const key of ['run', ...PRACTICE_TURNS])
-      yield query(key, 'warm-up', () => ({ names: [], market: handle, plan, storedPrices }), 'heavy');
-  }
+  /** Practice whose results are discarded: one per new market, and as many per thread as make its code fast. */
+  const practice = (key: string, { handle, market }: ServedMarket): WarmUpRequest =>
+    query(
+      key,
+      'warm-up',
+      async () => {
+        const run = await runs.readLatest();
+        const plan = await practicePlan(documents, await runs.indexOf(run), market);
+        return { names: [], market: handle, plan, storedPrices: run ? listEarlierFiles(run) : [] };
+      },
+      'heavy',
+    );
 
-  async function* questionsOn(served: ServedMarket): AsyncGenerator<Step> {
+  async function* questionsOn(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const run = await runs.readLatest();
     if (run) yield* prepareViews(run, served, { documents, artifacts, runs, query });
     const index = await runs.indexOf(run);
@@ -91,7 +95,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     }));
   }
 
-  const code = (lane: Lane): Step =>
+  const code = (lane: Lane): WarmUpRequest =>
     query(`${OF_THREAD}code ${lane}`, 'warm-up', () => ({ names: CODE[lane], market: null, plan: null }), lane);
 
   return {

@@ -8,7 +8,14 @@ import { DEFAULT_COMPONENTS } from './factor-measure.js';
 import { reachedBy } from '../indices/reached-documents.js';
 import { columnsFile } from '../stored/run-documents.js';
 import { universeOfRun } from './run-universe.js';
-import { EXPOSURES, groupColumnOf, OF_THREAD, rangeOf, type RequestStep, type Step } from './warm-up-requests.js';
+import {
+  EXPOSURES,
+  groupColumnOf,
+  OF_THREAD,
+  rangeOf,
+  type RequestStep,
+  type WarmUpRequest,
+} from './warm-up-requests.js';
 import type { WarmUpRuns } from './warm-up-runs.js';
 
 /** Number of returns in the window of rolling risk, small because only its code is to be loaded. */
@@ -29,14 +36,15 @@ export async function* prepareViews(
   run: RunDocument,
   { handle, market }: ServedMarket,
   { documents, artifacts, runs, query }: WarmUpViewsDependencies,
-): AsyncGenerator<Step> {
+): AsyncGenerator<WarmUpRequest> {
   const columns = await columnsFile(artifacts, run);
   const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
   const window = rangeOf(lastYear < run.start ? null : lastYear, null);
   const by = market.reference.columns.length > 0 ? groupColumnOf(market) : undefined;
   const isMarketOfRun = handle.contentHash === run.store_content_hash;
   const weights = { view: 'weights', columns, risk: true, market: handle, isMarketOfRun } as const;
-  const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): Step => query(key, 'view-run', input);
+  const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): WarmUpRequest =>
+    query(key, 'view-run', input);
   const returns = await runs.returnsKey(run);
   yield view(`risk ${returns}`, () => ({ ...weights, benchmark: null }));
   yield view(`${OF_THREAD}attribution`, () => ({ view: 'attribution', columns, ...window }));

@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Clock } from '#jobs/clock.js';
 import { type ComputePool, type Lane, TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
 import type { Markets } from '#market/serving/markets.js';
-import { OF_THREAD, type Step } from './warm-up-requests.js';
+import { OF_THREAD, type WarmUpRequest } from './warm-up-requests.js';
 import { type StepsDependencies, createWarmUpSteps } from './warm-up-steps.js';
 
 /**
@@ -123,7 +123,7 @@ export function createWarmUp({
     return pool.load('light') === 0 && pool.load('heavy') < (lane === 'light' ? workers : 1);
   }
 
-  async function findNextStep(): Promise<Step | undefined> {
+  async function findNextStep(): Promise<WarmUpRequest | undefined> {
     const served = markets.served();
     if (served === undefined) return undefined;
     const key = createMarketKey(served.handle);

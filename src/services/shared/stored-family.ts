@@ -21,7 +21,7 @@ export interface StoredFamily<D> {
   /** @throws Refusal for an absent one, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredOne<D>>;
   /** A page of readable documents in the order of their ids, each as it is shown. */
-  page<T>({ limit, after }: PageQuery, show: (id: string) => Promise<T>): Promise<Page<T>>;
+  page<T>({ limit, after }: PageQuery, show: (id: string) => Promise<T>): Promise<StoredPage<T>>;
   /** Creates or replaces. @throws Refusal PRECONDITION_FAILED */
   put(id: string, document: D, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   /** @throws Refusal for an absent one, PRECONDITION_FAILED */
@@ -30,7 +30,7 @@ export interface StoredFamily<D> {
 
 type Skipped = Omit<Awaited<ReturnType<DocumentStore['list']>>, 'documents'>;
 
-export interface Page<T> extends Skipped {
+export interface StoredPage<T> extends Skipped {
   readonly shown: T[];
 }
 

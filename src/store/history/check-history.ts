@@ -2,7 +2,7 @@ import { AuditEntry } from '#domain/documents/audit-document.js';
 import { DataHistoryDocument, DataVersionDocument, ForgottenHistory } from '#domain/documents/data-version-document.js';
 import { HistoryDocument, VERSIONED_KINDS, type VersionedKind } from '#domain/documents/version-document.js';
 import { numberOf, ownerOf } from '../document-id.js';
-import { etagOfContent, readVersion, type Version } from './history.js';
+import { etagOfContent, readVersion, type StoredVersion } from './history.js';
 
 /** A document as read from disk; its body is undefined if it is unreadable. */
 interface Entry {
@@ -111,7 +111,7 @@ function gapOf({ record, count, last, etag, named }: Found): string | undefined 
 }
 
 /** Returns the ETag of the content of a version in today's form, because declarations of stores have gained members. */
-function etagLeft(id: string, { content, etag }: Version): string | null {
+function etagLeft(id: string, { content, etag }: StoredVersion): string | null {
   if (content === null) return null;
   return id.startsWith('store/') ? etagOfContent('store', JSON.parse(content)) : etag;
 }

@@ -16,7 +16,7 @@ import { unpackContent, packContent } from './version-content.js';
 import { parseStored } from '../read-stored.js';
 
 /** A version with its content as text; null for a deletion. */
-export interface Version extends Omit<VersionDocument, 'content'> {
+export interface StoredVersion extends Omit<VersionDocument, 'content'> {
   readonly content: string | null;
 }
 
@@ -65,7 +65,7 @@ export async function versionOf(
   reader: Pick<DocumentReader, 'get'>,
   subject: Subject,
   version: number,
-): Promise<Version | UnreadableCause | undefined> {
+): Promise<StoredVersion | UnreadableCause | undefined> {
   const stored = await reader.get('version', versionId(subject, version));
   if (stored === undefined) return undefined;
   return 'unreadable' in stored ? stored.unreadable : (readVersion(stored.body) ?? 'invalid');
@@ -83,7 +83,7 @@ export async function versionWith(
 }
 
 /** Parses a version with its content, undefined if the content does not match its ETag. */
-export function readVersion(body: unknown): Version | undefined {
+export function readVersion(body: unknown): StoredVersion | undefined {
   const document = VersionDocument.safeParse(body).data;
   if (document === undefined) return undefined;
   const content = document.content === null ? null : unpackContent(document.content);
@@ -101,7 +101,7 @@ export interface Standing {
 }
 
 /** Pending reads of a document and of the number of its last version. */
-export interface Reading {
+export interface PendingReads {
   readonly document: Promise<FoundDocument>;
   /** Result of `readLastVersion`; undefined if it was not requested. */
   readonly last: Promise<number> | undefined;
@@ -111,7 +111,7 @@ export interface Reading {
  * Returns the current state of a document before a write. Starts the history of a document from before versions
  * existed.
  */
-export async function standingOf(tx: DocumentTransaction, subject: Subject, reading: Reading): Promise<Standing> {
+export async function standingOf(tx: DocumentTransaction, subject: Subject, reading: PendingReads): Promise<Standing> {
   const { kind } = subject;
   const [document, stored] = await Promise.all([reading.document, reading.last ?? readLastVersion(tx, subject)]);
   const latest = stored > 0 ? stored : (await headOf(tx, subject))?.latest;

@@ -23,7 +23,7 @@ import {
   recordDeletion,
   standingOf,
   trimHistory,
-  type Reading,
+  type PendingReads,
 } from './history.js';
 
 /** Limits of the versions of documents. */
@@ -159,18 +159,18 @@ interface ReadsAhead {
   /** Reads a document; for a request, which usually writes it, also starts the reads for its version and the log. */
   document(subject: Subject): Promise<FoundDocument>;
   /** Returns the earlier read of a document that is now written. */
-  take(subject: Subject): Reading;
+  take(subject: Subject): PendingReads;
   /** Returns the end of the log, with the entries of the transaction. */
   logEnd(): Promise<StoredAuditHead>;
   logEndsWith(head: StoredAuditHead): void;
 }
 
 function createReadsAhead(tx: DocumentTransaction, isRequest: boolean): ReadsAhead {
-  const readings = new Map<string, Reading>();
+  const readings = new Map<string, PendingReads>();
   let end: Promise<StoredAuditHead> | undefined;
   const keyOf = ({ kind, id }: Subject): string => `${kind}/${id}`;
 
-  function read(subject: Subject, isWritten: boolean): Reading {
+  function read(subject: Subject, isWritten: boolean): PendingReads {
     const known = readings.get(keyOf(subject));
     if (known !== undefined) return known;
     const document = tx.get(subject.kind, subject.id);

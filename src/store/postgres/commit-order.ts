@@ -1,8 +1,8 @@
 import type { CommitEvent } from '#domain/documents/commit-events.js';
-import type { Draft } from './draft.js';
+import type { TransactionDraft } from './draft.js';
 
 export interface CommitOrder {
-  readonly draft: Draft;
+  readonly draft: TransactionDraft;
   readonly events: readonly CommitEvent[];
   /** Changes of the rows of jobs. */
   readonly jobs: readonly JobRow[];

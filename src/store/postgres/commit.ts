@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { OutcomeUnknown, stateOf, type Database } from './database.js';
 import type { CommitOrder } from './commit-order.js';
-import type { Draft } from './draft.js';
+import type { TransactionDraft } from './draft.js';
 import { createJobAdditions } from './job-additions.js';
 import { jobStatement } from './job-commit.js';
 
@@ -18,7 +18,7 @@ export interface Commits {
   /** Writes a transaction if all that it read is unchanged. @throws Refusal like `Database.query` */
   commit(order: CommitOrder): Promise<Committed>;
   /** Returns true if all that a transaction read is valid in one snapshot. */
-  holds(draft: Draft): Promise<boolean>;
+  holds(draft: TransactionDraft): Promise<boolean>;
 }
 
 interface CommitRow {

@@ -18,7 +18,7 @@ import { createDraft } from './draft.js';
 import { openEventReader, type EventReaderOptions, type RiddenEvents } from './event-reader.js';
 import { createLine } from './line.js';
 import { SCHEMA } from './migrate.js';
-import { createRows, openRow, type Row } from './rows.js';
+import { createRows, openRow, type DocumentRow } from './rows.js';
 import { runBody, type JobTransactionBody } from './transaction.js';
 import { readStored } from '../read-stored.js';
 
@@ -90,7 +90,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
   };
 }
 
-export function listingOf<T>(rows: readonly Row[], readBody: BodyReader<T>): Listing<T> {
+export function listingOf<T>(rows: readonly DocumentRow[], readBody: BodyReader<T>): Listing<T> {
   const documents: T[] = [];
   const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
   for (const row of rows) {

@@ -4,9 +4,9 @@ import type { DocumentsReader, StoredEntry } from '../port.js';
 import { connect } from './connect.js';
 import { SCHEMA } from './migrate.js';
 import { MARK_ID, MARK_KIND, refuseIncompleteMove } from './move-mark.js';
-import { COLUMNS, openRow, type Row } from './rows.js';
+import { COLUMNS, openRow, type DocumentRow } from './rows.js';
 
-type EntryRow = Row & { readonly artifacts: readonly string[] };
+type EntryRow = DocumentRow & { readonly artifacts: readonly string[] };
 
 /** Number of rows in memory at a time. */
 const PAGE = 500;

@@ -10,17 +10,17 @@ import type { DocumentKind } from '../port.js';
 export const ABSENT = '0';
 
 /** A document that a transaction writes, as canonical JSON. */
-export interface Write {
+export interface DraftWrite {
   readonly body: string;
   /** SHA-256 of the body, hex. */
   readonly etag: string;
 }
 
 /** Reads and writes of a transaction so far. Nothing is in the database before the commit. */
-export interface Draft {
+export interface TransactionDraft {
   /** Returns its own write of a document: null deletes, undefined if there is none. */
-  own(kind: DocumentKind, id: string): Write | null | undefined;
-  put(kind: DocumentKind, id: string, body: unknown): Write;
+  own(kind: DocumentKind, id: string): DraftWrite | null | undefined;
+  put(kind: DocumentKind, id: string, body: unknown): DraftWrite;
   delete(kind: DocumentKind, id: string): void;
   /** Records the version of a document that was read. */
   hasRead(kind: DocumentKind, id: string, version: string): void;
@@ -51,10 +51,10 @@ interface Key {
 const SEPARATOR = '\u0000';
 const keyOf = (kind: DocumentKind, id: string): string => `${kind}${SEPARATOR}${id}`;
 
-export function createDraft(): Draft {
+export function createDraft(): TransactionDraft {
   const reads = new Map<string, Key & { readonly version: string }>();
   const listings = new Map<DocumentKind, string>();
-  const writes = new Map<string, Key & { readonly write: Write | null }>();
+  const writes = new Map<string, Key & { readonly write: DraftWrite | null }>();
 
   return {
     own: (kind, id) => writes.get(keyOf(kind, id))?.write,
@@ -133,7 +133,7 @@ export function createDraft(): Draft {
 }
 
 /** Puts come first. */
-const inOrder = <W extends { readonly write: Write | null }>(writes: ReadonlyMap<string, W>): readonly W[] =>
+const inOrder = <W extends { readonly write: DraftWrite | null }>(writes: ReadonlyMap<string, W>): readonly W[] =>
   [...writes.values()].toSorted((a, b) => Number(a.write === null) - Number(b.write === null));
 
 /** Computes the digest like the commit function: the length in bytes of each id, and the id. */

@@ -1,11 +1,11 @@
 /** Runs one piece of work at a time, in the order of arrival. */
-export interface Line {
+export interface WorkQueue {
   take<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves when all queued work has ended, successfully or not. */
   idle(): Promise<void>;
 }
 
-export function createLine(): Line {
+export function createLine(): WorkQueue {
   let last: Promise<unknown> = Promise.resolve();
   return {
     take(work) {

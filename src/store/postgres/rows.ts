@@ -7,7 +7,7 @@ import type { Database } from './database.js';
 import { sealOfDocument } from './seal-rows.js';
 
 /** Row of a document. */
-export interface Row {
+export interface DocumentRow {
   readonly kind: string;
   readonly id: string;
   /** A bigint in decimal digits. */
@@ -22,13 +22,13 @@ export interface Row {
 
 /** Reads of the table of documents, each in one snapshot. */
 export interface Rows {
-  row(kind: DocumentKind, id: string): Promise<Row | undefined>;
+  row(kind: DocumentKind, id: string): Promise<DocumentRow | undefined>;
   /** Runs several reads in one round trip. @param reads few, because each combination is a separate statement */
-  several(reads: readonly RowRead[]): Promise<readonly (Row | undefined)[]>;
+  several(reads: readonly RowRead[]): Promise<readonly (DocumentRow | undefined)[]>;
   /** Returns the version of a document; undefined if there is none. */
   version(kind: DocumentKind, id: string): Promise<string | undefined>;
   /** Lists rows by id, ascending. */
-  rows(kind: DocumentKind): Promise<readonly Row[]>;
+  rows(kind: DocumentKind): Promise<readonly DocumentRow[]>;
   /** Lists ids in code-point order. */
   ids(kind: DocumentKind): Promise<readonly string[]>;
   /** Lists ids between two others, both excluded, the last first. */
@@ -62,7 +62,7 @@ const HEADING = "kind, id, version, schema, etag, seal, updated_at, '' AS body";
 export function createRows(database: Pick<Database, 'query'>, schema: string): Rows {
   return {
     async row(kind, id) {
-      const [row] = await database.query<Row>(
+      const [row] = await database.query<DocumentRow>(
         `SELECT ${COLUMNS} FROM ${schema}.documents WHERE kind = $1 AND id = $2`,
         [kind, id],
       );
@@ -74,11 +74,14 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
       const selections = reads.map((read, place) =>
         selectionOf(read, { place, given: parameterOf, table: `${schema}.documents` }),
       );
-      const result = await database.query<Row & { readonly place: number }>(selections.join(' UNION ALL '), values);
+      const result = await database.query<DocumentRow & { readonly place: number }>(
+        selections.join(' UNION ALL '),
+        values,
+      );
       return reads.map((_, place) => result.find((row) => row.place === place));
     },
     async version(kind, id) {
-      const [row] = await database.query<Pick<Row, 'version'>>(
+      const [row] = await database.query<Pick<DocumentRow, 'version'>>(
         `SELECT version FROM ${schema}.documents WHERE kind = $1 AND id = $2`,
         [kind, id],
       );
@@ -86,14 +89,14 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
     },
     rows: (kind) => database.query(`SELECT ${COLUMNS} FROM ${schema}.documents WHERE kind = $1 ORDER BY id`, [kind]),
     async ids(kind) {
-      const rows = await database.query<Pick<Row, 'id'>>(
+      const rows = await database.query<Pick<DocumentRow, 'id'>>(
         `SELECT id FROM ${schema}.documents WHERE kind = $1 ORDER BY id`,
         [kind],
       );
       return rows.map(({ id }) => id);
     },
     async idsBetween(kind, { from, until, limit }) {
-      const rows = await database.query<Pick<Row, 'id'>>(
+      const rows = await database.query<Pick<DocumentRow, 'id'>>(
         `SELECT id FROM ${schema}.documents WHERE kind = $1 AND id > $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
         [kind, from, until, limit],
       );
@@ -159,12 +162,12 @@ function createRevisions(database: Pick<Database, 'query'>, schema: string): Row
   };
 }
 
-function isUnderItsKey({ kind, id, etag, seal }: Row): boolean {
+function isUnderItsKey({ kind, id, etag, seal }: DocumentRow): boolean {
   return seal === null || sealOfDocument(kind, id, etag) === seal.toString('hex');
 }
 
 /** Returns the document of a row, or the reason why it is unreadable. */
-export function openRow(row: Row): StoredDocument | UnreadableDocument {
+export function openRow(row: DocumentRow): StoredDocument | UnreadableDocument {
   const { id, schema, etag, updated_at: updatedAt, body } = row;
   if (hash('sha256', body, 'hex') !== etag.toString('hex') || !isUnderItsKey(row))
     return { id, unreadable: 'unreadable' };

@@ -3,12 +3,12 @@ import { isDocumentId, formatNumberedId, numberOf } from '../document-id.js';
 import type { DocumentKind, DocumentTransaction, FoundDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 import type { JobRow } from './commit-order.js';
-import { ABSENT, type Draft, type Write } from './draft.js';
-import { openRow, type DocumentKey, type Row, type RowRead, type Rows } from './rows.js';
+import { ABSENT, type TransactionDraft, type DraftWrite } from './draft.js';
+import { openRow, type DocumentKey, type DocumentRow, type RowRead, type Rows } from './rows.js';
 
 export interface TransactionParts {
   readonly rows: Pick<Rows, 'row' | 'several' | 'version' | 'ids'>;
-  readonly draft: Draft;
+  readonly draft: TransactionDraft;
   /** Time of its writes, ms since 1970. */
   readonly time: number;
   /** Receives the published events. */
@@ -46,14 +46,14 @@ function transactionOver(
   { rows, draft, time, events, jobs }: TransactionParts,
   assertOpen: () => void,
 ): JobTransaction {
-  const write = (id: string, { body, etag }: Write): FoundDocument => ({
+  const write = (id: string, { body, etag }: DraftWrite): FoundDocument => ({
     id,
     body: JSON.parse(body),
     etag,
     updatedAt: formatTimestamp(time),
   });
   const read = createJoinedReads(rows);
-  async function findStoredRow(kind: DocumentKind, id: string): Promise<Row | undefined> {
+  async function findStoredRow(kind: DocumentKind, id: string): Promise<DocumentRow | undefined> {
     const row = await read({ kind, id });
     draft.hasRead(kind, id, row?.version ?? ABSENT);
     return row;
@@ -122,7 +122,7 @@ function transactionOver(
   };
 }
 
-type RowReader = (read: RowRead) => Promise<Row | undefined>;
+type RowReader = (read: RowRead) => Promise<DocumentRow | undefined>;
 
 /**
  * Maximum number of reads in one statement: there is a statement for each sequence of reads of a document or a number.
@@ -131,9 +131,9 @@ const JOINED_MAX = 4;
 
 /** Reads rows; those that are requested before any is awaited go together, because each statement is a round trip. */
 function createJoinedReads(rows: Pick<Rows, 'row' | 'several'>): RowReader {
-  let waiting: { readonly reads: RowRead[]; readonly found: Promise<readonly (Row | undefined)[]> } | undefined;
+  let waiting: { readonly reads: RowRead[]; readonly found: Promise<readonly (DocumentRow | undefined)[]> } | undefined;
 
-  async function readNext(reads: readonly RowRead[]): Promise<readonly (Row | undefined)[]> {
+  async function readNext(reads: readonly RowRead[]): Promise<readonly (DocumentRow | undefined)[]> {
     await undefined; // concurrent reads join here
     waiting = undefined;
     const [only] = reads;

@@ -16,7 +16,7 @@ export interface HeldBefore {
 }
 
 /** The proceeds of a security that ended. */
-export interface Outcome {
+export interface ExitProceeds {
   /**
    * Cash per share held before, in the currency of the security; null if there was none because the security stays or
    * converted.
@@ -25,10 +25,10 @@ export interface Outcome {
   readonly received: Received | null;
 }
 
-const NOTHING: Outcome = { proceeds: null, received: null };
+const NOTHING: ExitProceeds = { proceeds: null, received: null };
 
 /** Returns the outcome that a run used for a security ended by an action: of an offer only the chosen side is shown. */
-export function findTakenOutcome(terms: EventTerms, action: CorporateAction, held: HeldBefore): Outcome {
+export function findTakenOutcome(terms: EventTerms, action: CorporateAction, held: HeldBefore): ExitProceeds {
   const { sm, rates } = terms;
   const { session, column, shares, level } = held;
   const events = listEvents(terms, session);

@@ -16,7 +16,7 @@ export interface Media {
   readonly example?: unknown;
 }
 
-export interface Answer {
+export interface DocumentedAnswer {
   readonly description: string;
   readonly content?: Readonly<Record<string, Media>>;
 }
@@ -36,7 +36,7 @@ export interface Operation {
     readonly description?: string;
     readonly content: Readonly<Record<string, Media>>;
   };
-  readonly responses: Readonly<Record<string, Answer>>;
+  readonly responses: Readonly<Record<string, DocumentedAnswer>>;
 }
 
 /** Returns the operations of a document in order, with references of their responses resolved. */
@@ -62,7 +62,7 @@ export function operationsOf({ paths, components }: OpenApiDocument): Operation[
  */
 export function successesOf({
   responses,
-}: Pick<Operation, 'responses'>): (readonly [status: string, answer: Answer])[] {
+}: Pick<Operation, 'responses'>): (readonly [status: string, answer: DocumentedAnswer])[] {
   return Object.entries(responses)
     .filter(([status]) => status.startsWith('2'))
     .filter(([, { content }], _, all) => content !== undefined || all.length === 1);

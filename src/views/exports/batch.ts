@@ -22,7 +22,7 @@ interface ValuesOf {
   readonly text: TextValues;
 }
 
-export type Values<T extends ColumnType = ColumnType> = ValuesOf[T];
+export type ColumnValues<T extends ColumnType = ColumnType> = ValuesOf[T];
 
 type TypeOf<C> = C extends ExportColumn<infer T> ? T : never;
 
@@ -30,7 +30,7 @@ type TypeOf<C> = C extends ExportColumn<infer T> ? T : never;
 export interface Batch<T extends ExportTableName> {
   readonly count: number;
   readonly columns: {
-    readonly [C in keyof (typeof EXPORTS)[T]['columns']]: Values<TypeOf<(typeof EXPORTS)[T]['columns'][C]>>;
+    readonly [C in keyof (typeof EXPORTS)[T]['columns']]: ColumnValues<TypeOf<(typeof EXPORTS)[T]['columns'][C]>>;
   };
   /** Position of the rows behind these. */
   readonly end: number;
@@ -40,7 +40,7 @@ export interface Batch<T extends ExportTableName> {
 export interface NamedColumn {
   readonly name: string;
   readonly type: ColumnType;
-  readonly values: Values;
+  readonly values: ColumnValues;
 }
 
 export interface ExportSource {
@@ -69,7 +69,7 @@ export function* yieldBatches<T extends ExportTableName>(
 ): Iterable<Batch<T>> {
   for (let at = from; at < count; at += BATCH_ROWS) {
     const end = Math.min(count, at + BATCH_ROWS);
-    const parts = Object.entries(columns as Readonly<Record<string, Values>>).map(([name, values]) => [
+    const parts = Object.entries(columns as Readonly<Record<string, ColumnValues>>).map(([name, values]) => [
       name,
       partOf(values, at, end),
     ]);
@@ -77,7 +77,7 @@ export function* yieldBatches<T extends ExportTableName>(
   }
 }
 
-function partOf(values: Values, from: number, to: number): Values {
+function partOf(values: ColumnValues, from: number, to: number): ColumnValues {
   return 'codes' in values
     ? { codes: values.codes.subarray(from, to), texts: values.texts }
     : values.subarray(from, to);

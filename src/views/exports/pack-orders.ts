@@ -1,7 +1,7 @@
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { ORDERS } from '#domain/rebalance-pack/order-table.js';
 import type { PackAccount, PackTrade } from '#domain/rebalance-pack/pack.js';
-import { textValues, type NamedColumn, type Values } from './batch.js';
+import { textValues, type NamedColumn, type ColumnValues } from './batch.js';
 import { tableFile } from './table-file.js';
 
 const NAME = 'orders';
@@ -26,7 +26,7 @@ function orderRows(accounts: readonly PackAccount[]): { readonly columns: NamedC
   return { columns, count: orders.length };
 }
 
-function valuesOf(cells: readonly (string | number | null)[]): Values {
+function valuesOf(cells: readonly (string | number | null)[]): ColumnValues {
   return cells.some((cell) => typeof cell === 'string')
     ? textValues(cells.map(String))
     : Float64Array.from(cells, (cell) => (typeof cell === 'number' ? cell : Number.NaN));

@@ -3,7 +3,7 @@ import { encodeChunk, encodeFooter, groupEntry, MAGIC, type ColumnShape } from '
 import { encodeStruct } from '#base/parquet/thrift-compact.js';
 import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
 import type { WrittenGroups } from '#domain/exports/formats.js';
-import { NONE, type NamedColumn, type TextValues, type Values } from './batch.js';
+import { NONE, type NamedColumn, type TextValues, type ColumnValues } from './batch.js';
 import type { PartInput, PartWriter } from './part.js';
 
 const NOTHING: WrittenGroups = { fileBytes: 0, count: 0, bytes: new Uint8Array(0) };
@@ -90,7 +90,7 @@ function metadataOf(
 }
 
 /** Values that outlive their batch. */
-function copyOf(values: Values): Values {
+function copyOf(values: ColumnValues): ColumnValues {
   return 'codes' in values ? { codes: values.codes.slice(), texts: values.texts } : values.slice();
 }
 

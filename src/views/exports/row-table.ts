@@ -1,18 +1,18 @@
 import { parseValidDay } from '#domain/time/days.js';
 import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
-import { NONE, textValues, type NamedColumn, type Values } from './batch.js';
+import { NONE, textValues, type NamedColumn, type ColumnValues } from './batch.js';
 import { tableFile } from './table-file.js';
 
 /** Cells of a row by column; an absent cell is null. */
-export type Row = Readonly<Record<string, string | number | null>>;
+export type TableCells = Readonly<Record<string, string | number | null>>;
 
 interface RowTable {
   /** Index or run that it is about. */
   readonly runId: string;
   readonly name: string;
   readonly columns: Readonly<Record<string, ExportColumn>>;
-  readonly rows: readonly Row[];
+  readonly rows: readonly TableCells[];
 }
 
 /** Returns the rows of a response as a complete file. */
@@ -30,7 +30,7 @@ export function rowTableFile(
 
 type Cells = readonly (string | number | null)[];
 
-const VALUES: Readonly<Record<ColumnType, (cells: Cells) => Values>> = {
+const VALUES: Readonly<Record<ColumnType, (cells: Cells) => ColumnValues>> = {
   date: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : parseValidDay(String(cell)))),
   count: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : Number(cell))),
   number: (cells) => Float64Array.from(cells, (cell) => (cell === null ? Number.NaN : Number(cell))),

@@ -1,6 +1,6 @@
 import { exportColumns, type ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportColumn } from '#domain/exports/export-table.js';
-import type { Batch, ExportSource, NamedColumn, Producer, Values } from './batch.js';
+import type { Batch, ExportSource, NamedColumn, Producer, ColumnValues } from './batch.js';
 import { PRODUCERS } from './producers.js';
 
 /** Columns of a table of a run. */
@@ -35,6 +35,6 @@ function listNamedColumns(
   columns: readonly (readonly [string, ExportColumn])[],
   batch: Batch<ExportTableName>,
 ): NamedColumn[] {
-  const values = batch.columns as Readonly<Record<string, Values>>; // A batch has every column of its table.
+  const values = batch.columns as Readonly<Record<string, ColumnValues>>; // A batch has every column of its table.
   return columns.map(([name, { type }]) => ({ name, type, values: values[name]! }));
 }

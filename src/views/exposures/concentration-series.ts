@@ -1,6 +1,6 @@
 import { computeEffectiveAssets, computeGrossEffectiveAssets } from '#domain/analytics/concentration.js';
 import type { DatedFigures, FiguresMaker } from './dated-figures.js';
-import type { Side } from './sides.js';
+import type { ExposureSide } from './sides.js';
 
 /** Figures of concentration: the sum of squared weights, largest weights, and effective numbers of assets. */
 export const CONCENTRATION = { herfindahl: 0, largest: 1, effective: 2, grossLargest: 3, grossEffective: 4 } as const;
@@ -34,7 +34,11 @@ export function concentrationMaker(figures: DatedFigures): FiguresMaker {
 }
 
 /** Half the sum of the differences between the weights of two sides, over the names of both. */
-export function createActiveShareMaker(figures: DatedFigures, own: Side, benchmark: Side): FiguresMaker {
+export function createActiveShareMaker(
+  figures: DatedFigures,
+  own: ExposureSide,
+  benchmark: ExposureSide,
+): FiguresMaker {
   const places = new Map(own.names.map((name, place) => [name, place]));
   const placeOf = Int32Array.from(benchmark.names, (name) => places.get(name) ?? -1);
   const active = new Float64Array(own.names.length);

@@ -1,6 +1,6 @@
 import type { Day } from '#domain/time/days.js';
 import { cacheText, type FigureTexts } from './figure-texts.js';
-import type { Side } from './sides.js';
+import type { ExposureSide } from './sides.js';
 
 /** Figures of the dates of a run, which depend on no window. Each date is computed when it is first requested. */
 export interface DatedFigures {
@@ -62,7 +62,7 @@ export interface Shown {
  */
 export function completeFigures(
   makers: readonly FiguresMaker[],
-  { own, benchmark }: { readonly own: Side; readonly benchmark: Side | null },
+  { own, benchmark }: { readonly own: ExposureSide; readonly benchmark: ExposureSide | null },
   { positions, days }: Shown,
   onDate: () => void = () => {},
 ): void {

@@ -1,6 +1,6 @@
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { EXPOSURE_TABLES, type ExposureTable } from '#domain/exports/exposure-tables.js';
-import type { NamedColumn, Values } from '../exports/batch.js';
+import type { NamedColumn, ColumnValues } from '../exports/batch.js';
 import { tableFile } from '../exports/table-file.js';
 import type { Exposures } from './exposures-view.js';
 import type { FieldSeries } from './field-series.js';
@@ -24,7 +24,7 @@ export function exposuresFile(
 
 interface Rows {
   readonly count: number;
-  readonly values: Readonly<Record<string, Values>>;
+  readonly values: Readonly<Record<string, ColumnValues>>;
 }
 
 const ROWS: Readonly<Record<ExposureTable, (exposures: Exposures) => Rows>> = {
@@ -85,7 +85,7 @@ function byDate<T>(days: Int32Array, items: readonly T[]) {
   return {
     count,
     dates,
-    labels: (texts: readonly string[]): Values => ({ codes, texts }),
+    labels: (texts: readonly string[]): ColumnValues => ({ codes, texts }),
     /** @param seriesOf values of an item on the dates, null if it has none */
     numbers(seriesOf: (item: T) => Float64Array | null): Float64Array {
       const numbers = new Float64Array(count);

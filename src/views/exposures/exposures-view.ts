@@ -3,7 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { toCivilDate, type Day } from '#domain/time/days.js';
 import type { GroupOfDay } from '#domain/market/groups-by-day.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { datesWithin, type AskedWindow, type Span } from '../run-window.js';
+import { datesWithin, type AskedWindow, type WindowSpan } from '../run-window.js';
 import {
   createActiveShareMaker,
   CONCENTRATION,
@@ -27,7 +27,7 @@ import {
   type SideName,
   computeWeightedField,
 } from './field-series.js';
-import { runSide, type Holdings, type Side } from './sides.js';
+import { runSide, type Holdings, type ExposureSide } from './sides.js';
 import {
   groupsMaker,
   findKeptGroups,
@@ -132,7 +132,7 @@ interface Asked {
   /** Days of the run. */
   readonly all: Int32Array;
   readonly shown: Shown;
-  readonly sides: { readonly own: Side; readonly benchmark: Side | null };
+  readonly sides: { readonly own: ExposureSide; readonly benchmark: ExposureSide | null };
 }
 
 const size = ({ all }: Asked, width: number) => ({ width, dates: all.length, areWritten: true });
@@ -210,7 +210,11 @@ function readOnceADay({ on }: FieldReader): FieldReader['on'] {
 }
 
 /** Positions of the dates that are reported. */
-function selectReportedDates(days: Int32Array, { from, to }: Span, interval: ExposuresInput['interval']): Int32Array {
+function selectReportedDates(
+  days: Int32Array,
+  { from, to }: WindowSpan,
+  interval: ExposuresInput['interval'],
+): Int32Array {
   const all = Int32Array.from({ length: to - from + 1 }, (_, k) => from + k);
   if (interval === 'native') return all;
   return all.filter((at) => at === to || spanOf(days[at]!, interval) !== spanOf(days[at + 1]!, interval));

@@ -6,7 +6,7 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import { panelRows } from '../panel-rows.js';
 
 /** The holdings on the reported dates. */
-export interface Side {
+export interface ExposureSide {
   readonly names: readonly string[];
   /** Begins a pass over the dates. Their weights, [names], are requested in order, each valid until the next one. */
   pass(): (k: number) => Float64Array;
@@ -16,13 +16,13 @@ export interface Side {
 export interface Holdings {
   readonly names: readonly string[];
   /** Returns the side on the reported days. @throws Refusal NO_COMMON_DATES if it has none of them */
-  on(days: Int32Array): Side;
+  on(days: Int32Array): ExposureSide;
 }
 
 /**
  * Returns the index of a run, or the holdings of a strategy. @param shown positions of the dates in those of the run
  */
-export function runSide(columns: RunColumns, shown: ArrayLike<number>): Side {
+export function runSide(columns: RunColumns, shown: ArrayLike<number>): ExposureSide {
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
   const span = { from: shown[0]!, to: shown[shown.length - 1]! };
   return {

@@ -2,7 +2,7 @@ import type { Day } from '#domain/time/days.js';
 import { createGroupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { addFigureText, type DatedFigures, type FiguresMaker } from './dated-figures.js';
 import type { SideName } from './field-series.js';
-import type { Side } from './sides.js';
+import type { ExposureSide } from './sides.js';
 
 /** Groups of a side's names over the days of a run. */
 export interface SideGroups {
@@ -52,7 +52,7 @@ export interface GroupSums {
 }
 
 /** Returns sums that are computed each time. */
-export function sumGroups({ groups, summing }: SideGroups, side: Side, days: ArrayLike<Day>): GroupSums {
+export function sumGroups({ groups, summing }: SideGroups, side: ExposureSide, days: ArrayLike<Day>): GroupSums {
   /** @param take gets the sums of a date, valid until the next one */
   const pass = (take: (row: Float64Array, k: number) => void): void => {
     const row = new Float64Array(groups.length);

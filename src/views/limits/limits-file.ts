@@ -1,7 +1,7 @@
 import type { LimitsView } from '#contract/analytics/limits.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { LIMIT_TABLES, type LimitTable } from '#domain/exports/limit-tables.js';
-import { rowTableFile, type Row } from '../exports/row-table.js';
+import { rowTableFile, type TableCells } from '../exports/row-table.js';
 
 /** Returns a table of limits as a complete file, with the rows of the response. */
 export function limitsFile(
@@ -16,7 +16,7 @@ export function limitsFile(
   return rowTableFile({ runId: view.index_id, name: table, columns, rows: ROWS[table](view) }, format);
 }
 
-const ROWS: Readonly<Record<LimitTable, (view: Parameters<typeof limitsFile>[0]) => readonly Row[]>> = {
+const ROWS: Readonly<Record<LimitTable, (view: Parameters<typeof limitsFile>[0]) => readonly TableCells[]>> = {
   state: ({ state: { dates, headroom, nearest, move } }) =>
     dates.map((date, t) => ({ date, headroom: headroom[t]!, nearest: nearest[t]!, move: move[t]! })),
   rows: ({ rows }) =>

@@ -1,18 +1,18 @@
 import type { LimitsView } from '#contract/analytics/limits.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { watchLimits, watchMeasured, type Breach, type Watch } from '#domain/compliance/monitor.js';
+import { watchLimits, watchMeasured, type Breach, type LimitWatch } from '#domain/compliance/monitor.js';
 import { DEFAULT_LIMIT_RULE, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { datesWithin, type AskedWindow } from '../run-window.js';
 import type { KeepFigures } from '../exposures/dated-figures.js';
 import { measureRules } from './rule-figures.js';
-import { yieldWatchedDates, type Watched } from './watched-dates.js';
+import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 
-export interface LimitsInput extends Pick<Watched, 'issuersOn'> {
+export interface LimitsInput extends Pick<WatchedDates, 'issuersOn'> {
   readonly window: AskedWindow;
   /** Published rule, null for that of the index; or rows of the client. */
-  readonly limits: { readonly rule: LimitRuleName | null } | Pick<Watched, 'rowsOn'>;
+  readonly limits: { readonly rule: LimitRuleName | null } | Pick<WatchedDates, 'rowsOn'>;
   /** Cache of the figures of a published rule, if there is memory. */
   readonly keep?: KeepFigures | undefined;
   /** Column whose values are issuers; IDENTIFIER if each security is its own issuer. */
@@ -73,7 +73,7 @@ function createWatch(
   columns: RunColumns,
   { limits, rule, issuersOn, by, keep, onDate }: LimitsInput & { readonly rule: LimitRuleName | null },
   { from, to }: { readonly from: number; readonly to: number },
-): Watch {
+): LimitWatch {
   const options = { from, withDistances: true };
   if ('rowsOn' in limits)
     return watchLimits(yieldWatchedDates(columns, to, { issuersOn, rowsOn: limits.rowsOn }), options);

@@ -2,7 +2,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { isWithin, measureDate, type BreachCause, type MeasuredDate } from '#domain/compliance/monitor.js';
 import { LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
 import { unkept, type DatedFigures, type KeepFigures } from '../exposures/dated-figures.js';
-import { yieldWatchedDates, type Watched } from './watched-dates.js';
+import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 
 /** Figures of a rule on the dates of a run. */
 interface RuleFigures {
@@ -15,7 +15,7 @@ interface RuleFigures {
 
 export interface RuleSpan {
   /** Returns issuers of the securities for days in ascending order, in one pass; null if each is its own issuer. */
-  readonly issuersOn: Watched['issuersOn'];
+  readonly issuersOn: WatchedDates['issuersOn'];
   /** Column of the issuers. */
   readonly by: string;
   /** Position of the first date whose distance is requested, if any. */

@@ -6,7 +6,7 @@ import type { Day } from '#domain/time/days.js';
 import { panelRows } from '../panel-rows.js';
 
 /** The weights that are watched on the closes of a run. */
-export interface Watched {
+export interface WatchedDates {
   /** Returns issuers of the securities, [H], for days in ascending order; null if each is its own issuer. */
   readonly issuersOn: ((day: Day) => readonly string[]) | null;
   /**
@@ -17,7 +17,7 @@ export interface Watched {
 }
 
 /** Yields the closes of a run up to a position. The holdings of one are valid until the next is requested. */
-export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watched): Iterable<WatchedDate> {
+export function* yieldWatchedDates(columns: RunColumns, to: number, input: WatchedDates): Iterable<WatchedDate> {
   const { header } = columns;
   const days = columns.i32('days');
   const block = header.has_index_weights ? 'indexWeights' : 'weights';

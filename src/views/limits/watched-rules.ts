@@ -1,6 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { ISSUER } from '#domain/compliance/breach-watch.js';
-import { watchLimits, watchMeasured, type BreachCause, type Watch } from '#domain/compliance/monitor.js';
+import { watchLimits, watchMeasured, type BreachCause, type LimitWatch } from '#domain/compliance/monitor.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -10,7 +10,7 @@ import type { KeepFigures } from '../exposures/dated-figures.js';
 import { measureRules } from './rule-figures.js';
 import { yieldWatchedDates } from './watched-dates.js';
 
-export interface WatchedRule extends Watch {
+export interface WatchedRule extends LimitWatch {
   readonly rule: LimitRuleName;
 }
 

@@ -4,7 +4,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { PanelRows } from '../panel-rows.js';
-import { readWindow, type Span } from '../run-window.js';
+import { readWindow, type WindowSpan } from '../run-window.js';
 import { check, type RowPass } from './check.js';
 
 /** Number of windows checked in addition to the whole run, the same ones for the same run. */
@@ -36,7 +36,11 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
     from,
     to,
     name,
-    link: createContributionLink({ names, returns: returns.subarray(from, to), days: days.subarray(from + 1, to + 1) }),
+    link: createContributionLink({
+      securityCount: names,
+      returns: returns.subarray(from, to),
+      days: days.subarray(from + 1, to + 1),
+    }),
   }));
   const window = readWindow(columns, { from: 0, to: last }, { weights, follow: false });
   const parts = new Float64Array(names);
@@ -59,7 +63,7 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
   };
 }
 
-function listDrawnWindows(last: number): Span[] {
+function listDrawnWindows(last: number): WindowSpan[] {
   const random = createCounterRandom({ seed: last, stream: 0 });
   return Array.from({ length: WINDOWS }, () => {
     const from = Math.min(last - 1, Math.floor(random.uniform() * last));

@@ -2,7 +2,7 @@ import type { ExportFormat } from '#domain/exports/formats.js';
 import { SCENARIO_TABLES, type ScenarioTable } from '#domain/exports/scenario-tables.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { ScenarioResult } from '#domain/scenarios/holdings.js';
-import { rowTableFile, type Row } from '../exports/row-table.js';
+import { rowTableFile, type TableCells } from '../exports/row-table.js';
 
 /** Scenarios of a run, as they are answered. */
 export interface ScenariosShown {
@@ -26,24 +26,25 @@ export function scenariosFile(
   return rowTableFile({ runId, name: table, columns: SCENARIO_TABLES[table].columns, rows }, format);
 }
 
-const ROWS: Readonly<Record<ScenarioTable, (result: ScenarioResult, findings: readonly Finding[]) => readonly Row[]>> =
-  {
-    scenarios: ({ return: total, standard_error, covered_weight, window, r_squared, observations }, findings) => [
-      {
-        return: total,
-        standard_error,
-        covered_weight,
-        start: window && window.start,
-        end: window && window.end,
-        r_squared,
-        observations,
-        finding: findings.length === 0 ? null : findings.map(({ message }) => message).join(' '),
-      },
-    ],
-    names({ by_name: names, proxied }) {
-      const proxies = new Map(proxied.map(({ identifier, proxy }) => [identifier, proxy]));
-      return names.map((row) => ({ ...row, proxy: proxies.get(row.identifier) ?? null }));
+const ROWS: Readonly<
+  Record<ScenarioTable, (result: ScenarioResult, findings: readonly Finding[]) => readonly TableCells[]>
+> = {
+  scenarios: ({ return: total, standard_error, covered_weight, window, r_squared, observations }, findings) => [
+    {
+      return: total,
+      standard_error,
+      covered_weight,
+      start: window && window.start,
+      end: window && window.end,
+      r_squared,
+      observations,
+      finding: findings.length === 0 ? null : findings.map(({ message }) => message).join(' '),
     },
-    groups: ({ by_group: groups }) => groups,
-    sessions: ({ worst_sessions: sessions }) => sessions.map((session) => ({ ...session })),
-  };
+  ],
+  names({ by_name: names, proxied }) {
+    const proxies = new Map(proxied.map(({ identifier, proxy }) => [identifier, proxy]));
+    return names.map((row) => ({ ...row, proxy: proxies.get(row.identifier) ?? null }));
+  },
+  groups: ({ by_group: groups }) => groups,
+  sessions: ({ worst_sessions: sessions }) => sessions.map((session) => ({ ...session })),
+};

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { calendarYears, drawdownsOf, overlapOf, relativeTo, returnsOf, rolling } from '#console/words/compared.js';
+import {
+  calendarYears,
+  drawdownsOf,
+  overlapOf,
+  relativeTo,
+  returnsOf,
+  computeRolling,
+} from '#console/words/compared.js';
 
 const OWN = [100, 102, 99.96, 104.958, 103.90842];
 const REFERENCE = [100, 101, 98.98, 101.9494, 102.968894];
@@ -29,8 +36,8 @@ test('relative measures are those of their definitions', () => {
 
 test('a rolling measure has no value before its window is full, and the last is that of the whole window', () => {
   const terms = { reference: REFERENCE, window: 4, sessions: 252 };
-  expect(rolling('beta', OWN, terms)).toEqual([null, null, null, null, relativeTo(OWN, REFERENCE, 252).beta]);
-  expect(rolling('volatility', OWN, terms).at(-1)).toBeCloseTo(Math.sqrt((30e-4 / 3) * 252), 10);
+  expect(computeRolling('beta', OWN, terms)).toEqual([null, null, null, null, relativeTo(OWN, REFERENCE, 252).beta]);
+  expect(computeRolling('volatility', OWN, terms).at(-1)).toBeCloseTo(Math.sqrt((30e-4 / 3) * 252), 10);
 });
 
 test('portfolios share the smaller weight of each security', () => {

@@ -127,7 +127,9 @@ describe('on random markets with every kind of corporate action', () => {
         if (busy.has(t) || hasSpinOff) continue;
         const grown = [...columns].map((column, slot) => {
           const before = weights[(t - 1) * H + slot]!;
-          return before === 0 ? 0 : before * (before < 0 ? shortGrowth : growth)[(book.from + t) * sm.names + column]!;
+          return before === 0
+            ? 0
+            : before * (before < 0 ? shortGrowth : growth)[(book.from + t) * sm.securityCount + column]!;
         });
         const total = sum(grown) + cash[t - 1]!;
         grown.forEach((value, slot) => expectClose(row[slot]!, value / total));
@@ -274,7 +276,7 @@ describe('on random markets with every kind of corporate action', () => {
 
 test('linking needs every period to keep something', () => {
   const input = {
-    names: 1,
+    securityCount: 1,
     weightsBefore: () => Float64Array.of(1),
     contributionsOf: () => Float64Array.of(-1),
     costOf: () => 0,

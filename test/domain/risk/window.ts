@@ -20,10 +20,10 @@ export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
       growth[s * names + i] = s === 0 ? Number.NaN : 1 + (value ?? 0);
     });
   });
-  const sm: Pick<SessionMarket, 'names' | 'identifiers' | 'first' | 'lastBar' | 'sessions'> & {
+  const sm: Pick<SessionMarket, 'securityCount' | 'identifiers' | 'first' | 'lastBar' | 'sessions'> & {
     market: { reference: SessionMarket['market']['reference'] };
   } = {
-    names,
+    securityCount: names,
     identifiers,
     lastBar,
     first: 0,

@@ -55,7 +55,7 @@ describe('an expression where a field is accepted', () => {
     const row = market.fields.get('SCORE')!;
     const scoreOf = (column: number): number => {
       for (let t = LAST; t >= LAST - 5; t--) {
-        const value = row[sm.rowOf[t]! * sm.names + column]!;
+        const value = row[sm.rowOf[t]! * sm.securityCount + column]!;
         if (!Number.isNaN(value)) return value;
       }
       return NaN;

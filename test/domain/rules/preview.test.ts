@@ -113,7 +113,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     const { list, sm } = composerOn(market, [buffered], last).compositions('BUFFERED');
     const composition = list.at(-2)!;
     const asOf = sm.sessions[composition.session]!;
-    for (let column = 0; column < sm.names; column++) {
+    for (let column = 0; column < sm.securityCount; column++) {
       const explanation = explainName(composerOn(market, [buffered], asOf), 'BUFFERED', { column, asOf });
       const position = composition.columns.indexOf(column);
       expect(explanation.weight).toBe(position < 0 ? null : composition.weights[position]);

@@ -105,12 +105,15 @@ export function documentOf(pipeline: unknown, rest: Record<string, unknown> = {}
 /** Returns the securities of a market that have a price on a session, without exchange rates. */
 export function priceable(sm: SessionMarket, session: number): Int32Array {
   const { pairColumns } = createExchangeRates(sm, 'USD');
-  const columns = Array.from({ length: sm.names }, (_, column) => column);
+  const columns = Array.from({ length: sm.securityCount }, (_, column) => column);
   return Int32Array.from(columns.filter((column) => sm.isPriceable(session, column, 5) && !pairColumns.has(column)));
 }
 
 /** Another index with any id: every third security, weighted equally. */
-function selectEveryThird({ names }: SessionMarket): { readonly columns: number[]; readonly weights: number[] } {
+function selectEveryThird({ securityCount: names }: SessionMarket): {
+  readonly columns: number[];
+  readonly weights: number[];
+} {
   const columns = Array.from({ length: Math.ceil(names / 3) }, (_, i) => 3 * i);
   return { columns, weights: columns.map(() => 1 / columns.length) };
 }

@@ -43,7 +43,7 @@ function decideRule(market: MarketData, { type, params, constituents }: Decided)
     session,
     columns,
   );
-  const incumbents = constituents === null ? null : new Uint8Array(sm.names);
+  const incumbents = constituents === null ? null : new Uint8Array(sm.securityCount);
   for (const column of constituents ?? []) incumbents![column] = 1;
   return findSelectionClass(type)!.bind(params).select({ cross, columns, identifiers: sm.identifiers, incumbents });
 }

@@ -62,7 +62,7 @@ function compareDisagreement(
       if (previous >= 0) {
         let grown = 1;
         for (let s = sm.sessionAt(days[previous]!) + 1; s <= sm.sessionAt(days[row]!); s++)
-          grown *= growth[s * sm.names + position]!;
+          grown *= growth[s * sm.securityCount + position]!;
         whole *= grown;
         worst = Math.max(
           worst,

@@ -23,7 +23,11 @@ afterAll(() => restore());
 const PART = 2 ** 20;
 /** Sizes around the part that is written at a time, and around blocks and sectors of large files. */
 const SIZES = [0, 1, PART - 1, PART, PART + 1, 3 * PART + 5, 4 * PART, 4 * PART + 4097, 6 * PART - 1];
-const bytesOf = (size: number): Uint8Array => Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8)) & 255);
+const bytesOf = (size: number): Uint8Array => {
+  const bytes = new Uint8Array(size);
+  for (let i = 0; i < size; i++) bytes[i] = i * 31 + (i >> 8);
+  return bytes;
+};
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const destinationOf = (folder: string): ArtifactDestination => ({ kind: 'folder', folder, lowWaterMark: {} });
 const small = (names: readonly string[]): ArtifactContent[] =>

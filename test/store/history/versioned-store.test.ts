@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { VERSIONED_KINDS, type Authorship, type Subject } from '#domain/documents/version-document.js';
 import { auditHead } from '#store/audit/log.js';
-import { findFirstAuthor, headOf, versionOf, type Version } from '#store/history/history.js';
+import { findFirstAuthor, headOf, versionOf, type StoredVersion } from '#store/history/history.js';
 import { adoptDocuments, createVersionedStore } from '#store/history/versioned-store.js';
 import { numberOf, ownerOf } from '#store/document-id.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
@@ -99,7 +99,7 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
     const subject = pick(); // Any subject: each was written earlier.
     moments.push({ at: formatTimestamp(time), subject, answered: await answeredNow(store, subject) });
   }
-  const histories = new Map<Subject, readonly Version[]>();
+  const histories = new Map<Subject, readonly StoredVersion[]>();
   for (const subject of subjects) histories.set(subject, await versionsOf(store, subject));
   for (const { at, subject, answered } of moments) {
     const version = histories.get(subject)!.findLast((each) => each.at <= at);
@@ -108,7 +108,7 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
   expect((await auditHead(store)).seq).toBe([...histories.values()].reduce((sum, { length }) => sum + length, 0));
 });
 
-async function versionsOf(store: DocumentStore, subject: Subject): Promise<Version[]> {
+async function versionsOf(store: DocumentStore, subject: Subject): Promise<StoredVersion[]> {
   const { latest } = (await headOf(store, subject))!;
   const result = await Promise.all(Array.from({ length: latest }, (_, i) => versionOf(store, subject, i + 1)));
   return result.map((version) => {

@@ -8092,7 +8092,7 @@ class _OptimisationRunResult(t.TypedDict):
     objective_value: float
     #: Annualised variance of the active weights for any objective: the square of tracking_error. The run optimised objective_value.
     objective: float
-    #: Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective, its value without the non-convex rows otherwise; less the gap of the proof for a tail.
+    #: Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective or the largest return, its value without the non-convex rows otherwise; less the gap of the proof for a tail.
     bound: t.Optional[float]
     #: Distance of the value from the bound, relative to the value.
     gap: t.Optional[float]

@@ -76,7 +76,7 @@ export function Chart(props: ChartProps) {
   if (at !== null) pointed.current = at;
   const mark = marks.find(({ date }) => date === dates[shown]);
   const onKeyDown = (event: KeyboardEvent) => {
-    const next = moved(event, { at: shown, first, last });
+    const next = moveCursor(event, { at: shown, first, last });
     if (next !== undefined) {
       setAnchor(event.shiftKey ? (anchor ?? shown) : null);
       setAt(next);
@@ -240,7 +240,7 @@ interface Cursor {
   readonly last: number;
 }
 
-function moved({ key, ctrlKey }: KeyboardEvent, { at, first, last }: Cursor): number | undefined {
+function moveCursor({ key, ctrlKey }: KeyboardEvent, { at, first, last }: Cursor): number | undefined {
   const step = ctrlKey ? 21 : 1;
   const steps: Readonly<Record<string, number>> = {
     ArrowRight: at + step,

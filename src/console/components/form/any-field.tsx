@@ -6,7 +6,7 @@ import { isObject, pathText, type Json, type JsonObject, type Path } from '../..
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { Expression } from './expression.js';
-import { coded, Field, FieldGrid } from './field.js';
+import { renderCode, Field, FieldGrid } from './field.js';
 import { fieldOf, isRead, type FieldSpec } from './field-spec.js';
 
 export interface AnyFieldProps {
@@ -34,7 +34,7 @@ export function AnyField(props: AnyFieldProps) {
   const members = spec.kind === 'rows' ? <Rows {...props} findings={own} /> : <Members {...props} findings={own} />;
   const content = (
     <>
-      {spec.help != null && <p class="field-help">{coded(spec.help)}</p>}
+      {spec.help != null && <p class="field-help">{renderCode(spec.help)}</p>}
       {own
         .filter(({ path: one }) => one === text)
         .map((finding) => (

@@ -3,7 +3,7 @@ import { service } from '../../state/service.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
-import { coded, Field, FieldGrid } from './field.js';
+import { renderCode, Field, FieldGrid } from './field.js';
 import type { FieldSpec } from './field-spec.js';
 
 interface NodeProps {
@@ -44,7 +44,7 @@ export function Expression({ spec, ...node }: ExpressionProps) {
   return (
     <fieldset class="field-group">
       <legend>{label}</legend>
-      {help != null && <p class="field-help">{coded(help)}</p>}
+      {help != null && <p class="field-help">{renderCode(help)}</p>}
       <Node {...node} />
       <Button kind="bare" onClick={() => void toText()}>
         As text

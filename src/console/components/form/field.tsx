@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { useFindingField } from '../../state/finding-fields.js';
 import type { Json } from '../../words/paths.js';
-import { isMissing, messageAt, nearest } from '../../words/findings.js';
+import { isMissing, messageAt, listNearest } from '../../words/findings.js';
 import { formHelp, helpOfChoice } from '../../words/help.js';
 import { percent } from '../../words/numbers.js';
 import { isFraction } from '../../words/quantities.js';
@@ -75,7 +75,7 @@ export function Field({
       />
       {explained !== '' && (
         <p id={`${id}-help`} class="field-help">
-          {coded(formHelp(explained))}
+          {renderCode(formHelp(explained))}
         </p>
       )}
       {link !== undefined && (
@@ -134,10 +134,10 @@ function Said({ id, spec: { name: member, label, kind }, findings, notes, onChan
 
 /** Accepted names for an unknown one. */
 const suggestedFor = ({ code, value, accepted }: Finding): readonly string[] =>
-  code === 'UNKNOWN_FIELD_NAME' && typeof value === 'string' ? nearest(value, accepted ?? []) : [];
+  code === 'UNKNOWN_FIELD_NAME' && typeof value === 'string' ? listNearest(value, accepted ?? []) : [];
 
 /** Help text; passages between backticks are shown as code. */
-export const coded = (text: string) =>
+export const renderCode = (text: string) =>
   text.split('`').map((part, k) => (k % 2 === 1 ? <code key={k}>{part}</code> : part));
 
 /** Returns true if a unit fits next to the label. */

@@ -5,7 +5,7 @@ import { resolve, useSchemas, type Schema, type Schemas } from '../../state/sche
 import { isObject, moveItem, pathText, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
 import { Answered } from '../wait.js';
-import { coded } from './field.js';
+import { renderCode } from './field.js';
 import type { FieldSpec } from './field-spec.js';
 import { ListRow, type RowActions } from './list-row.js';
 import { fieldsOf } from './schema-fields.js';
@@ -45,7 +45,7 @@ interface KindListProps {
 
 /** Rows of several kinds in their order, each a form of its kind: to be dragged, or moved by their buttons and by Alt with an arrow. */
 export function KindList(props: KindListProps) {
-  const { what, rows, member, schemaOf, fresh, onChange, nameOf = spaced } = props;
+  const { what, rows, member, schemaOf, fresh, onChange, nameOf = formatKind } = props;
   const schemas = useSchemas();
   const [dragged, setDragged] = useState<number | null>(null);
   const [opened, setOpened] = useState<number | null>(null);
@@ -95,7 +95,7 @@ export function KindList(props: KindListProps) {
   );
 }
 
-const spaced = (kind: string): string => kind.replaceAll('_', ' ');
+const formatKind = (kind: string): string => kind.replaceAll('_', ' ');
 
 /** Returns the kinds of rows in the contract with the schema of each. */
 function kindsIn(schemas: Schemas, schema: Schema, member: string): ReadonlyMap<string, string> {
@@ -119,7 +119,7 @@ interface KindRowProps extends KindListProps, RowActions {
 function KindRow(props: KindRowProps) {
   const { row, at, schema, schemas, isFolded, onRow } = props;
   const { what, rows, member, path, findings, hidden = () => [], rare = [], changesOf, more } = props;
-  const { nameOf = spaced } = props;
+  const { nameOf = formatKind } = props;
   const all = schema === '' ? [] : fieldsOf(schemas, schema).map((field) => field.name);
   const out = [member, ...hidden(row, all)];
   const names = all.filter((name) => !out.includes(name));
@@ -149,7 +149,7 @@ function KindRow(props: KindRowProps) {
     >
       {!isFolded && (
         <>
-          {help !== undefined && <p class="quiet">{coded(help)}</p>}
+          {help !== undefined && <p class="quiet">{renderCode(help)}</p>}
           {form((name) => !rare.includes(name))}
           {more?.(row, at, onRow)}
           {names.some((name) => rare.includes(name)) && (

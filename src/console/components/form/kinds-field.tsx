@@ -3,7 +3,7 @@ import { useSchemas } from '../../state/schemas.js';
 import type { Json, Path } from '../../words/paths.js';
 import { Answered } from '../wait.js';
 import { Optional } from './any-field.js';
-import { coded } from './field.js';
+import { renderCode } from './field.js';
 import type { FieldSpec } from './field-spec.js';
 import { KindList } from './kind-list.js';
 import { rowsIn } from './row-list.js';
@@ -32,7 +32,7 @@ export function KindsField({
   const rows = rowsIn(value);
   return (
     <Optional label={label} isSet={rows.length > 0 || findings.length > 0}>
-      {help != null && <p class="field-help">{coded(help)}</p>}
+      {help != null && <p class="field-help">{renderCode(help)}</p>}
       <Answered resource={schemas} what="the fields">
         {(all) => {
           const member = memberOfKind(all, schemaOfMember(all, schema)) ?? 'type';

@@ -1,7 +1,7 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { Button } from '../button.js';
-import { coded, Field, FieldGrid } from './field.js';
+import { renderCode, Field, FieldGrid } from './field.js';
 import type { FieldSpec } from './field-spec.js';
 
 interface NamedFieldProps {
@@ -33,7 +33,7 @@ export function NamedField({ members, ...props }: NamedFieldProps) {
   return (
     <fieldset class="field-group">
       <legend>{spec.label}</legend>
-      {spec.help != null && <p class="field-help">{coded(spec.help)}</p>}
+      {spec.help != null && <p class="field-help">{renderCode(spec.help)}</p>}
       <FieldGrid>
         {members.map((member) => (
           <Field

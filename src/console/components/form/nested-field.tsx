@@ -1,7 +1,7 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { FieldRows, Optional } from './any-field.js';
-import { coded } from './field.js';
+import { renderCode } from './field.js';
 import type { FieldSpec } from './field-spec.js';
 import { SchemaForm, type Changes } from './schema-form.js';
 
@@ -31,7 +31,7 @@ export function NestedField({ schema, spec, changes, value, findings, path, onCh
   );
   const content = (
     <>
-      {help != null && <p class="field-help">{coded(help)}</p>}
+      {help != null && <p class="field-help">{renderCode(help)}</p>}
       {findings
         .filter(({ path: one }) => one === pathText(path))
         .map((finding) => (

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { isObject, moveItem, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
 import { AnyField } from './any-field.js';
-import { coded, Field, FieldGrid } from './field.js';
+import { renderCode, Field, FieldGrid } from './field.js';
 import { fieldOf } from './field-spec.js';
 import { ListRow, type RowActions } from './list-row.js';
 import './row-list.css';
@@ -136,7 +136,7 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
     >
       {(!act.isFolded || problems.length > 0) && (
         <>
-          {spec?.help && <p class="quiet">{coded(spec.help)}</p>}
+          {spec?.help && <p class="quiet">{renderCode(spec.help)}</p>}
           <FieldGrid>
             {(spec?.parameters ?? []).map((parameter) => (
               <AnyField

@@ -50,7 +50,7 @@ export function SchemaForm(props: SchemaFormProps) {
               const shown = {
                 spec: { ...spec, ...changes[spec.name] },
                 value: value[spec.name],
-                findings: within(findings, pathText([...path, spec.name])),
+                findings: selectFindings(findings, pathText([...path, spec.name])),
                 datapoints,
                 isDisabled: fixed.includes(spec.name),
                 onChange: (own: JsonObject[string]) => put(spec.name, own),
@@ -88,5 +88,5 @@ const changesWithin = (changes: Changes, name: string): Changes =>
     ),
   );
 
-const within = (findings: readonly Finding[], text: string): readonly Finding[] =>
+const selectFindings = (findings: readonly Finding[], text: string): readonly Finding[] =>
   findings.filter(({ path }) => path === text || path.startsWith(`${text}.`) || path.startsWith(`${text}[`));

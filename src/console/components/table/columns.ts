@@ -100,7 +100,7 @@ export const inCurrency = <R>(
 const IMPORTANT = 3;
 
 /** Returns the columns that fit. */
-export function fitting<R>(columns: readonly Column<R>[], width: number): readonly Column<R>[] {
+export function selectFitting<R>(columns: readonly Column<R>[], width: number): readonly Column<R>[] {
   let kept = columns;
   for (let priority = 9; priority > 1 && neededFor(kept, priority) > width; priority--)
     kept = kept.filter((column) => (column.priority ?? 1) < priority);

@@ -4,7 +4,7 @@ import { go } from '../../state/place.js';
 import { isPrinting } from '../../state/printing.js';
 import { useWidth } from '../use-width.js';
 import type { TableLayout } from '../../state/table-layouts.js';
-import { copyOf, fitting, templateOf, widthOf, type Column, type Sort, type TableProps } from './columns.js';
+import { copyOf, selectFitting, templateOf, widthOf, type Column, type Sort, type TableProps } from './columns.js';
 import { arrangeColumns, listPinnedPlaces } from './layout.js';
 import { RowRest } from './row-rest.js';
 import { toggleSelection } from './selection.js';
@@ -116,7 +116,7 @@ function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout 
     useMemo(() => arrangeColumns(model.columns, layout), [model.columns, layout]),
     layout,
   );
-  const fits = fitting(wide, width);
+  const fits = selectFitting(wide, width);
   const isFixed = ({ id }: Column<R>) => layout.pinned.includes(id) || layout.widths[id] !== undefined;
   return { wide, fits, template: templateOf(fits, isFixed), pinned: listPinnedPlaces(fits, layout) };
 }

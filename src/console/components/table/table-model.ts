@@ -140,14 +140,14 @@ function optionsOf<R>({ columns, rows, keyOf, searchIn, layout, order, typed, fi
       columnVisibility: Object.fromEntries(layout.hidden.map((id) => [id, false])),
       columnPinning: { start: layout.pinned.filter(isKnown), end: [] },
       grouping: layout.group !== null && isKnown(layout.group) ? [layout.group] : [],
-      expanded: folded.length === 0 ? true : unfolded(rows, columns, layout.group, folded),
+      expanded: folded.length === 0 ? true : listOpenGroups(rows, columns, layout.group, folded),
     },
   };
   return options;
 }
 
 /** Returns the open groups in the format of the table library. */
-function unfolded<R>(
+function listOpenGroups<R>(
   rows: readonly R[],
   columns: readonly Column<R>[],
   group: string | null,

@@ -39,13 +39,13 @@ const LIMIT = 1000;
  * Returns the routes of a family. All families have the same routes under their own names, because the contract
  * generates them from one table.
  */
-const named = ({ kind, id }: Versioned) => {
+const routesOf = ({ kind, id }: Versioned) => {
   const { routes, parameter } = FAMILIES[kind];
   return { routes, params: { [parameter]: id } as { readonly index_id: string } };
 };
 
 export function listVersions(of: Versioned, signal: AbortSignal): Promise<VersionList> {
-  const { routes, params } = named(of);
+  const { routes, params } = routesOf(of);
   return service.value.call(`list${routes}Versions` as 'listIndexVersions', {
     params,
     query: { limit: LIMIT },
@@ -58,12 +58,12 @@ export function differenceOf(
   query: { readonly from: number; readonly to: number },
   signal: AbortSignal,
 ): Promise<VersionDifference> {
-  const { routes, params } = named(of);
+  const { routes, params } = routesOf(of);
   return service.value.call(`diff${routes}Versions` as 'diffIndexVersions', { params, query, signal });
 }
 
 export function readVersion(of: Versioned, version: number, signal: AbortSignal) {
-  const { routes, params } = named(of);
+  const { routes, params } = routesOf(of);
   return service.value.call(`get${routes}Version` as 'getIndexVersion', {
     params: { ...params, version: String(version) },
     signal,
@@ -79,7 +79,7 @@ interface Restoration {
 
 /** @throws DivisorError PRECONDITION_FAILED where another version was written meanwhile */
 export function restoreVersion(of: Versioned, { version, ifMatch, note }: Restoration) {
-  const { routes, params } = named(of);
+  const { routes, params } = routesOf(of);
   return service.value.call(`restore${routes}Version` as 'restoreIndexVersion', {
     params: { ...params, version: String(version) },
     ifMatch,

@@ -19,7 +19,7 @@ export function Effects({ effects }: { readonly effects: readonly DeskActionEffe
   );
 }
 
-const moved = (before: number | null, after: number | null, write: (value: number | null) => string): string =>
+const describeChange = (before: number | null, after: number | null, write: (value: number | null) => string): string =>
   before === after ? write(before) : `${write(before)} → ${write(after)}`;
 
 const effectEntry = (effect: DeskActionEffect): Entry => ({
@@ -29,9 +29,9 @@ const effectEntry = (effect: DeskActionEffect): Entry => ({
   text: (
     <Facts
       facts={[
-        ['Weight', moved(effect.weight_before, effect.weight_after, percent)],
-        ['Index shares', moved(effect.shares_before, effect.shares_after, figure)],
-        ['Divisor', moved(effect.divisor_before, effect.divisor_after, figure)],
+        ['Weight', describeChange(effect.weight_before, effect.weight_after, percent)],
+        ['Index shares', describeChange(effect.shares_before, effect.shares_after, figure)],
+        ['Divisor', describeChange(effect.divisor_before, effect.divisor_after, figure)],
       ]}
     />
   ),

@@ -33,9 +33,9 @@ export async function inspectFile(file: File): Promise<AccountsFile | null> {
     if (kind === '.ndjson') return lines.length - (hasTerms ? 1 : 0);
     const [head = '', ...rows] = lines;
     const separator = [';', '\t'].find((one) => head.includes(one)) ?? ',';
-    const plain = (cell: string | undefined) => (cell ?? '').replaceAll(/["\uFEFF]/g, '').trim();
-    const at = head.split(separator).findIndex((name) => plain(name) === 'account_id');
-    return new Set(rows.map((row) => plain(row.split(separator)[at]))).size;
+    const cleanCell = (cell: string | undefined) => (cell ?? '').replaceAll(/["\uFEFF]/g, '').trim();
+    const at = head.split(separator).findIndex((name) => cleanCell(name) === 'account_id');
+    return new Set(rows.map((row) => cleanCell(row.split(separator)[at]))).size;
   }
 }
 

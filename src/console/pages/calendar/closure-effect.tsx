@@ -17,9 +17,9 @@ export function Effect({ effect: { added, removed, hours, indices, schedules } }
     <>
       <Facts
         facts={[
-          ['Sessions lost', listed(removed)],
-          ['Sessions added', listed(added)],
-          ['Sessions with other hours', listed(hours)],
+          ['Sessions lost', formatDates(removed)],
+          ['Sessions added', formatDates(added)],
+          ['Sessions with other hours', formatDates(hours)],
           [
             'Runs that become stale',
             indices.length === 0 ? null : `${stale} of ${countValues(indices.length, 'index', 'indices')}`,
@@ -56,9 +56,9 @@ export function Effect({ effect: { added, removed, hours, indices, schedules } }
 const weightOf = ({ stale, before, after }: IndexEffect): number =>
   (stale.length > 0 ? 2 : 0) + (before.length + after.length > 0 ? 1 : 0);
 
-const listed = (dates: readonly string[]): string | null => (dates.length === 0 ? null : dates.join(', '));
+const formatDates = (dates: readonly string[]): string | null => (dates.length === 0 ? null : dates.join(', '));
 
-const moves = ({ before, after }: IndexEffect): string => {
+const describeMove = ({ before, after }: IndexEffect): string => {
   const [lost, placed] = [before, after].map((dates) => dates.map(({ date }) => date).join(', '));
   return lost === placed ? '' : `${lost || NONE} → ${placed || NONE}`;
 };
@@ -88,7 +88,7 @@ const COLUMNS: readonly Column<IndexEffect>[] = [
         </span>
       ),
   },
-  { id: 'moves', title: 'Rebalances that move', width: 200, grow: 2, value: moves },
+  { id: 'moves', title: 'Rebalances that move', width: 200, grow: 2, value: describeMove },
   {
     id: 'published',
     title: 'Published closes',

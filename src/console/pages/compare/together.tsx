@@ -16,7 +16,7 @@ import {
   drawdownsOf,
   overlapOf,
   relativeTo,
-  rolling,
+  computeRolling,
   sessionsOfYear,
   type Relative,
   type RollingMeasure,
@@ -38,7 +38,7 @@ interface Ranged {
 }
 
 /** Levels of the runs within the range of the address. */
-function ranged({ entries }: CompareView, range: ReturnType<typeof findChosenRange>): Ranged {
+function cutLevels({ entries }: CompareView, range: ReturnType<typeof findChosenRange>): Ranged {
   const all = entries[0]?.level.index ?? [];
   const [first, last] = limitToRange(all, range);
   const dates = all.slice(first, last + 1);
@@ -51,7 +51,7 @@ function ranged({ entries }: CompareView, range: ReturnType<typeof findChosenRan
  */
 export function Together({ view }: { readonly view: CompareView }) {
   const range = findChosenRange();
-  const data = useMemo(() => ranged(view, range), [view, range?.from, range?.to]);
+  const data = useMemo(() => cutLevels(view, range), [view, range?.from, range?.to]);
   const ids = data.series.map(({ id }) => id);
   const reference = ids.includes(parameter('to') ?? '') ? parameter('to')! : (ids.at(-1) ?? ''); // Just looked for.
   return (
@@ -158,7 +158,7 @@ function Rolling({ data: { dates, series, sessions }, reference, ids }: RollingP
     return series.flatMap(({ id, levels }, k): Line[] =>
       measure !== 'volatility' && id === reference
         ? []
-        : [{ id: String(k), label: id, values: rolling(measure, levels, terms), colour: k + 1 }],
+        : [{ id: String(k), label: id, values: computeRolling(measure, levels, terms), colour: k + 1 }],
     );
   }, [series, reference, measure, window, sessions]);
   return (

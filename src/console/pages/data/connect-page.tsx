@@ -15,7 +15,7 @@ import { storeAddress } from '../../words/addresses.js';
 import { labelOf } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { TABLES } from './import-files.js';
-import { elsewhere, StoreFields, useServed } from './store-fields.js';
+import { listUnplaced, StoreFields, useServed } from './store-fields.js';
 import './data.css';
 
 const FIELDS: readonly FieldSpec[] = [
@@ -155,7 +155,7 @@ export function ConnectPage() {
     setReading(false);
   };
   const findings = trouble?.findings ?? [];
-  const rest = elsewhere(findings, FIELDS).filter((finding) => !isOfTables(finding));
+  const rest = listUnplaced(findings, FIELDS).filter((finding) => !isOfTables(finding));
   const found = [...new Set(findings.filter(isOfTables).flatMap(({ accepted }) => accepted ?? []))];
   return (
     <Page

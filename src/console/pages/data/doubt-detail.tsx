@@ -144,7 +144,7 @@ function Prices({ view, date, repair, address }: PricesProps) {
   const dates = useMemo(() => index.map(String), [view]);
   const lines = useMemo(() => {
     const values = data.map(([value]) => value as number | null);
-    const mended = repaired(dates, values, repair);
+    const mended = previewRepair(dates, values, repair);
     const stored: Line = { id: 'close', label: 'CLOSE as stored', values, colour: 1 };
     return mended === null
       ? [stored]
@@ -165,7 +165,7 @@ function Prices({ view, date, repair, address }: PricesProps) {
 }
 
 /** Preview of a price repair for the chart; null if it changes no prices. The service applies the repair. */
-function repaired(
+function previewRepair(
   dates: readonly string[],
   values: readonly (number | null)[],
   repair: DataRepair | null,

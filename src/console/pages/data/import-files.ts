@@ -84,9 +84,9 @@ const SHARED_MIN = 3;
 export function nameFrom(paths: readonly string[], today: string): string {
   const [first = ''] = paths;
   const folder = first.slice(0, Math.max(0, first.indexOf('/')));
-  if (folder !== '' && paths.every((path) => path.startsWith(`${folder}/`))) return spaced(folder);
+  if (folder !== '' && paths.every((path) => path.startsWith(`${folder}/`))) return formatName(folder);
   const names = paths.map((path) => path.replace(/^.*\//, '').replace(/\.[^.]*$/, ''));
-  if (names.length === 1) return spaced(names[0]!); // There is at least one.
+  if (names.length === 1) return formatName(names[0]!); // There is at least one.
   const shared = names.reduce((start, name) => {
     let length = 0;
     while (length < start.length && start[length] === name[length]) length++;
@@ -94,8 +94,8 @@ export function nameFrom(paths: readonly string[], today: string): string {
   });
   let end = shared.length;
   while (end > 0 && /[\d\s_-]/.test(shared[end - 1]!)) end--;
-  const word = spaced(shared.slice(0, end));
+  const word = formatName(shared.slice(0, end));
   return word.length >= SHARED_MIN ? word : `Import of ${today}`;
 }
 
-const spaced = (name: string): string => name.replaceAll(/[_-]+/g, ' ').trim();
+const formatName = (name: string): string => name.replaceAll(/[_-]+/g, ' ').trim();

@@ -8,7 +8,7 @@ import { Wait } from '../../components/wait.js';
 import { count, countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import type { Outcome } from './send-import.js';
-import { elsewhere, StoreFields } from './store-fields.js';
+import { listUnplaced, StoreFields } from './store-fields.js';
 import './data.css';
 
 const ON_EXISTS: FieldSpec = {
@@ -93,7 +93,7 @@ export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
 /** Renders the reason why nothing was stored, with every problem by table, row and column. */
 function Refused({ outcome: { trouble, isPartial = false } }: { readonly outcome: Outcome }) {
   if (trouble === null) return null;
-  const findings = elsewhere(trouble.findings, [ON_EXISTS]).filter(({ path }) => !path.startsWith('mapping.'));
+  const findings = listUnplaced(trouble.findings, [ON_EXISTS]).filter(({ path }) => !path.startsWith('mapping.'));
   if (trouble.findings.length === 0) return <Problem trouble={trouble} />;
   return (
     <>

@@ -53,7 +53,7 @@ async function sentParts(wanted: Wanted): Promise<Outcome> {
       accepted.files = sent;
       if (!isLast) wanted.onSent(sent);
     }
-    return { result: together(accepted.results), trouble: null };
+    return { result: mergeAnswers(accepted.results), trouble: null };
   } catch (thrown) {
     return refusedPart(troubleOf(thrown), accepted, wanted);
   }
@@ -94,11 +94,11 @@ async function sentTables({ files, header, mapping }: Wanted): Promise<Outcome> 
       return { result: null, trouble: { ...trouble, message }, isPartial: true };
     }
   }
-  return { result: together(done), trouble: null };
+  return { result: mergeAnswers(done), trouble: null };
 }
 
 /** Returns the last answer, with the rows and findings of all answers. */
-function together(done: readonly ImportResult[]): ImportResult | null {
+function mergeAnswers(done: readonly ImportResult[]): ImportResult | null {
   const last = done.at(-1);
   if (last === undefined) return null;
   const rows: Record<string, number> = {};

@@ -73,7 +73,7 @@ export function useServed(): { readonly served: string | null; readonly activate
 }
 
 /** Findings that no field of the form shows. */
-export function elsewhere(findings: readonly Finding[], more: readonly FieldSpec[] = []): readonly Finding[] {
+export function listUnplaced(findings: readonly Finding[], more: readonly FieldSpec[] = []): readonly Finding[] {
   const names = new Set([...more, ...COMMON].map(({ name }) => name));
   return findings.filter(({ path }) => !names.has(path.split('.')[0]!)); // A split text has a first part.
 }

@@ -68,7 +68,7 @@ function entryAt(archive: File, view: DataView, offset: number): { readonly memb
   if ((method !== 0 && method !== 8) || [packed, size, local].includes(ELSEWHERE))
     throw new ArchiveFault(`${archive.name} packs ${name} in a way that browsers do not unpack. Unpack it first.`);
   return {
-    member: { name, size, arrayBuffer: () => unpacked({ archive, name, method, packed, size, local }) },
+    member: { name, size, arrayBuffer: () => unpackEntry({ archive, name, method, packed, size, local }) },
     length: ENTRY_BYTES + nameLength! + extraLength! + commentLength!, // Three were read.
   };
 }
@@ -82,12 +82,12 @@ interface Entry {
   readonly local: number;
 }
 
-async function unpacked({ archive, name, method, packed, size, local }: Entry): Promise<ArrayBuffer> {
+async function unpackEntry({ archive, name, method, packed, size, local }: Entry): Promise<ArrayBuffer> {
   const header = await viewOf(archive, local, LOCAL_BYTES);
   const start = local + LOCAL_BYTES + header.getUint16(26, true) + header.getUint16(28, true);
   const bytes = archive.slice(start, start + packed);
   if (method === 0) return bytes.arrayBuffer();
-  const damaged = () => new ArchiveFault(`${name} in ${archive.name} is damaged.`);
+  const refuseDamaged = () => new ArchiveFault(`${name} in ${archive.name} is damaged.`);
   const stream = bytes.stream().pipeThrough(new DecompressionStream('deflate-raw'));
   const out = new Uint8Array(size);
   let length = 0;
@@ -95,14 +95,14 @@ async function unpacked({ archive, name, method, packed, size, local }: Entry): 
   // Unpacking stops at the size stated in the archive.
   for (;;) {
     const { value, done } = await reader.read().catch(() => {
-      throw damaged();
+      throw refuseDamaged();
     });
     if (done) break;
-    if (length + value.length > size) throw damaged();
+    if (length + value.length > size) throw refuseDamaged();
     out.set(value, length);
     length += value.length;
   }
-  if (length !== size) throw damaged();
+  if (length !== size) throw refuseDamaged();
   return out.buffer;
 }
 

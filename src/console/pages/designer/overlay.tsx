@@ -85,14 +85,14 @@ export function Overlay() {
 }
 
 /** Suffixes for the id and name of the underlying index, by kind of overlay. */
-const endings = (type: string): { readonly id: string; readonly name: string } =>
+const createSuffixes = (type: string): { readonly id: string; readonly name: string } =>
   type === 'fee'
     ? { id: '-NET', name: ', net of a fee' }
     : { id: `-${type.toUpperCase().replaceAll('_', '-')}`, name: `, ${type.replaceAll('_', ' ')}` };
 
 /** Replaces the proposed id and name after a change of the overlay type; edited ones are kept. */
 function rename(document: JsonObject, { from, to }: { readonly from: string; readonly to: string }): JsonObject {
-  const [before, after] = [endings(from), endings(to)];
+  const [before, after] = [createSuffixes(from), createSuffixes(to)];
   const named = (['id', 'name'] as const).flatMap((member) => {
     const text = document[member];
     if (typeof text !== 'string' || !text.endsWith(before[member])) return [];
@@ -103,8 +103,8 @@ function rename(document: JsonObject, { from, to }: { readonly from: string; rea
 
 /** Returns an initial overlay on an index, with a fee as the simplest type. */
 export const overlayOn = (beneath: JsonObject): JsonObject => ({
-  id: `${String(beneath['id'])}${endings('fee').id}`,
-  name: `${String(beneath['name'])}${endings('fee').name}`,
+  id: `${String(beneath['id'])}${createSuffixes('fee').id}`,
+  name: `${String(beneath['name'])}${createSuffixes('fee').name}`,
   calendar: beneath['calendar'],
   base_date: beneath['base_date'],
   base_value: beneath['base_value'],

@@ -85,7 +85,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
   }
 
   /** Performs requests of a save, and shows why they were refused. */
-  async function attempted(requests: () => Promise<void>): Promise<void> {
+  async function attemptSave(requests: () => Promise<void>): Promise<void> {
     setSaving(true);
     setTrouble(null);
     try {
@@ -109,7 +109,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
 
   /** Stores a change that affects no published close, and shows the choice for others. */
   const storeOrAsk = (document: JsonObject, over: Opened, note: string) =>
-    attempted(async () => {
+    attemptSave(async () => {
       const asked = opened.isStored ? await pendingChanges(idOf(opened), over.document, document) : null;
       if (asked === null) await store(document, over, note);
       else setPending(asked);
@@ -122,10 +122,10 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
     pending,
     save: (note) => void storeOrAsk(draft.document.value, seen, note),
     amend(date, terms, note) {
-      if (pending !== null) void attempted(() => store(addAmendment(date, terms, pending), seen, note));
+      if (pending !== null) void attemptSave(() => store(addAmendment(date, terms, pending), seen, note));
     },
     saveWhole(note) {
-      if (pending !== null) void attempted(() => store(pending.after, seen, note));
+      if (pending !== null) void attemptSave(() => store(pending.after, seen, note));
     },
     dropPending() {
       setPending(null);

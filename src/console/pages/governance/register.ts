@@ -45,7 +45,7 @@ export interface Register<R> {
 const AT_ONCE = 8;
 
 /** Collects the rows of several documents. */
-export async function collected<T, R>(
+export async function collectRows<T, R>(
   of: readonly T[],
   read: (one: T) => Promise<readonly R[]>,
 ): Promise<readonly R[]> {

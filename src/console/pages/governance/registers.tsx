@@ -12,7 +12,7 @@ import { approvalAddress, governanceAddress, indexAddress, scheduleAddress } fro
 import { moment } from '../../words/dates.js';
 import { count, decimal, NONE } from '../../words/numbers.js';
 import { checkWords } from '../schedules/step-words.js';
-import { collected, type Range, type Register } from './register.js';
+import { collectRows, type Range, type Register } from './register.js';
 
 const add = (part: string, text: string) => (
   <LinkButton kind="main" href={governanceAddress(part, 'new')}>
@@ -108,7 +108,7 @@ const errors: Register<PublishedError> = {
   sort: { column: 'at', direction: 'desc' },
   async read(_, signal) {
     const { indices } = await service.value.call('listIndices', { signal });
-    return collected(indices, async ({ id }) => {
+    return collectRows(indices, async ({ id }) => {
       const params = { index_id: id };
       return (await service.value.call('listPublishedErrors', { params, query: { limit: 1000 }, signal })).errors;
     });
@@ -180,7 +180,7 @@ const judgements: Register<Judgement> = {
   sort: { column: 'at', direction: 'desc' },
   async read(_, signal) {
     const { schedules } = await service.value.call('listSchedules', { signal });
-    return collected(schedules, async ({ schedule_id: id }) => {
+    return collectRows(schedules, async ({ schedule_id: id }) => {
       const params = { schedule_id: id };
       return (await service.value.call('listJudgements', { params, query: { limit: 1000 }, signal })).judgements;
     });

@@ -6,7 +6,7 @@ import { Entries, type Entry } from '../../components/entries.js';
 import { Facts } from '../../components/facts.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { Metrics } from '../../components/metrics.js';
-import { coded } from '../../components/form/field.js';
+import { renderCode } from '../../components/form/field.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
@@ -164,7 +164,7 @@ const LIMITS: readonly Column<Limit>[] = [
     width: 130,
     grow: 3,
     value: ({ help }) => help,
-    show: ({ help }) => coded(help),
+    show: ({ help }) => renderCode(help),
   },
   {
     id: 'value',

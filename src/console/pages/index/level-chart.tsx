@@ -253,19 +253,19 @@ function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
     const known = new Map(series.index.map((date, t) => [date, series.data[t] ?? null]));
     return dates.map((date) => known.get(date) ?? null);
   };
-  const shown = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebase(values, first) : values);
+  const scaleValues = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebase(values, first) : values);
   // Points of several indices are not to be compared.
   const lines: Line[] = (unit === 'points' ? levels.slice(0, 1) : levels).map((series, k) => ({
     id: series.id,
     label: addReturn(k === 0 ? tracked : series.id, series.variant),
-    values: shown(on(series)),
+    values: scaleValues(on(series)),
     colour: k === 0 ? 1 : k + 3,
   }));
   if (unit === 'points') return { dates, lines };
   lines.push({
     id: 'portfolio',
     label: addReturn('Portfolio after costs', run.return_variant),
-    values: shown(run.level.data),
+    values: scaleValues(run.level.data),
     colour: 2,
     isDashed: true,
   });

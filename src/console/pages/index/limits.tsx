@@ -44,7 +44,7 @@ export function Limits({ id, run }: LimitsProps) {
   const range = findChosenRange();
   const view = useResource(
     `limits ${runKey(id)} ${asked} ${parameter('by')} ${range?.from} ${range?.to}`,
-    (signal) => watched(id, asked, signal),
+    (signal) => readLimits(id, asked, signal),
     { keeps: true },
   );
   const chosen = asked ?? view.data?.rule ?? null;
@@ -105,7 +105,7 @@ function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView 
 }
 
 /** @param chosen a rule or a set; null for the rule of the index */
-async function watched(id: string, chosen: string | null, signal: AbortSignal): Promise<LimitsView> {
+async function readLimits(id: string, chosen: string | null, signal: AbortSignal): Promise<LimitsView> {
   const range = findChosenRange();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const params = { index_id: id };

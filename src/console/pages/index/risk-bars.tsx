@@ -40,7 +40,7 @@ export function RiskBars({ weights, asOf }: { readonly weights: readonly Constit
       )}
       <Bars
         label="Contributions to volatility"
-        bars={ends(bars.toSorted((a, b) => b.value - a.value))}
+        bars={selectExtremes(bars.toSorted((a, b) => b.value - a.value))}
         format={(value) => change(value)}
         isPlain
       />
@@ -54,7 +54,7 @@ const PARTS = [
 ] as const;
 
 /** Returns the largest contributions, and those that reduce the risk most. */
-function ends(bars: readonly Bar[]): readonly Bar[] {
+function selectExtremes(bars: readonly Bar[]): readonly Bar[] {
   if (bars.length <= SHOWN + REDUCING) return bars;
   return [...bars.slice(0, SHOWN), ...bars.slice(-REDUCING).filter(({ value }) => value < 0)];
 }

@@ -122,9 +122,9 @@ interface ComparedProps {
 
 /** Renders two runs, by default the latest and the one before. */
 function Compared({ id, runs }: ComparedProps) {
-  const named = (name: string) => runs.find(({ run_id: run }) => run === parameter(name));
-  const later = named('run_to') ?? runs[0]!; // There are two.
-  const earlier = named('run_from') ?? runs.find((run) => run !== later)!;
+  const findRun = (name: string) => runs.find(({ run_id: run }) => run === parameter(name));
+  const later = findRun('run_to') ?? runs[0]!; // There are two.
+  const earlier = findRun('run_from') ?? runs.find((run) => run !== later)!;
   const options = runs.map(({ run_id: value, run_at: at }) => ({
     value,
     text: `${moment(at)}, ${value.slice(0, ID_SHOWN)}`,

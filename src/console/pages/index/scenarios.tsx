@@ -147,16 +147,18 @@ interface AddingProps {
 
 /** Buttons that add scenarios, and the date of the composition. */
 function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
-  const name = (what: string) => `${what} ${asked.length + 1}`;
+  const nameScenario = (what: string) => `${what} ${asked.length + 1}`;
   return (
     <div class="form-actions">
       {children}
       <Button
-        onClick={() => onAdd({ name: name('Window'), window: { start: monthsBefore(run.end, 12), end: run.end } })}
+        onClick={() =>
+          onAdd({ name: nameScenario('Window'), window: { start: monthsBefore(run.end, 12), end: run.end } })
+        }
       >
         <Icon name="plus" /> Window
       </Button>
-      <Button onClick={() => onAdd({ name: name('Shock'), shocks: {} })}>
+      <Button onClick={() => onAdd({ name: nameScenario('Shock'), shocks: {} })}>
         <Icon name="plus" /> Shock
       </Button>
       <label class="select">

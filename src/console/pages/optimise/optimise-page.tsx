@@ -177,7 +177,7 @@ function Rows({ parent, set, specs }: RowsProps) {
             isValid={isValid}
             stored={set?.id ?? null}
             onName={setName}
-            onSave={(onRefusal) => saved(body, onRefusal)}
+            onSave={(onRefusal) => saveRows(body, onRefusal)}
             onRun={(onRefusal) =>
               start(async () => {
                 await service.value.call('putConstraintSet', { params: { constraint_set_id: name }, body });
@@ -225,7 +225,7 @@ function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
 }
 
 /** Stores rows as a constraint set, which the page then shows. */
-const saved = (body: ConstraintSetBody, onRefusal: OnRefusal) =>
+const saveRows = (body: ConstraintSetBody, onRefusal: OnRefusal) =>
   attempt(async () => {
     await service.value.call('putConstraintSet', { params: { constraint_set_id: body.id }, body });
     notifyChange();

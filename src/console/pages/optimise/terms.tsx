@@ -97,7 +97,7 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
 /** Renders sets of expected returns and covariances, for whose worst case the objective is optimised. */
 function Uncertainty({ value, findings, path, onChange }: RiskModelProps) {
   const whole = isObject(value) ? value : {};
-  const part = (name: string) => {
+  const selectPart = (name: string) => {
     const { [name]: _, ...others } = whole;
     return {
       value: isObject(whole[name]) ? whole[name] : {},
@@ -111,8 +111,8 @@ function Uncertainty({ value, findings, path, onChange }: RiskModelProps) {
   };
   return (
     <>
-      <SchemaForm schema="ReturnsUncertaintyInput" {...part('returns')} />
-      <SchemaForm schema="CovarianceUncertainty" {...part('covariance')} />
+      <SchemaForm schema="ReturnsUncertaintyInput" {...selectPart('returns')} />
+      <SchemaForm schema="CovarianceUncertainty" {...selectPart('covariance')} />
     </>
   );
 }

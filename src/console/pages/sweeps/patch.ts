@@ -9,7 +9,7 @@ interface Base {
 /**
  * Returns the definition and terms of a variant. @param patch values by JSON pointer, as the sweep has them (RFC 6901)
  */
-export function patched(base: Base, patch: JsonObject): Base {
+export function patchBase(base: Base, patch: JsonObject): Base {
   let whole: Json = { document: base.document, request: base.request };
   for (const [pointer, value] of Object.entries(patch)) whole = withPointer(whole, stepsOf(pointer), value ?? null);
   return whole as unknown as Base; // Only values that exist in both are set.

@@ -37,7 +37,7 @@ export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps
   const write = (value: number | null) => (metric === 'sharpe_ratio' ? decimal(value, 3) : percent(value));
   const fixed = jsonIn(parameter('fixed'));
   const hidden = hiddenParameters(rows, pointers, { across, down, fixed: isObject(fixed) ? fixed : {} });
-  const shown = (column: string, line: string) => shownIn(rows, { across, down, column, line, hidden });
+  const findShown = (column: string, line: string) => shownIn(rows, { across, down, column, line, hidden });
   return (
     <Section title="Map" aside={<MapChoices {...{ pointers, across, down, metric, told }} />}>
       <Hidden {...{ rows, hidden, told, rankBy }} />
@@ -64,7 +64,7 @@ export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps
               <tr key={line}>
                 <th scope="row">{line === '' ? told(across).label : textOf(rows, down, line, told)}</th>
                 {columns.map((column) => {
-                  const variant = shown(column, line);
+                  const variant = findShown(column, line);
                   const value = variant?.metrics?.[metric] ?? null;
                   return (
                     <td key={column} style={{ background: colourAt(value, scale) }}>

@@ -48,7 +48,10 @@ export function SweepPage({ params }: PageProps) {
       <Answered resource={job} what="the sweep">
         {(first) => (
           <>
-            <JobState job={jobOf(`sweep:${id}`) ?? first} onAgain={(onRefusal) => again(first.request, onRefusal)} />
+            <JobState
+              job={jobOf(`sweep:${id}`) ?? first}
+              onAgain={(onRefusal) => repeatSweep(first.request, onRefusal)}
+            />
             {view !== null && <Result view={view} request={requestOf(first.request)} />}
           </>
         )}
@@ -65,7 +68,7 @@ function TermsOf({ request }: { readonly request: unknown }) {
 }
 
 /** Repeats the sweep as a new job, unless the service runs it under the same id. */
-async function again(request: unknown, onRefusal: OnRefusal): Promise<void> {
+async function repeatSweep(request: unknown, onRefusal: OnRefusal): Promise<void> {
   const body = request as SweepRequest; // The body as accepted.
   const job = await start(() => service.value.call('startSweep', { body }), onRefusal);
   if (job === undefined) return;

@@ -39,10 +39,10 @@ export function parseValues(text: string, unit: string | null = null): readonly 
   return text
     .split(/[,;\s]+/)
     .filter(Boolean)
-    .map((word) => parseQuantity(word, unit) ?? worded(word));
+    .map((word) => parseQuantity(word, unit) ?? parseWord(word));
 }
 
-function worded(word: string): Json {
+function parseWord(word: string): Json {
   try {
     return JSON.parse(word) as Json;
   } catch {

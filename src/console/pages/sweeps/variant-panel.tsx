@@ -14,7 +14,7 @@ import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
 import { change, decimal, percent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
-import { patched } from './patch.js';
+import { patchBase } from './patch.js';
 import { withUnit, type Told } from './values.js';
 
 interface VariantPanelProps {
@@ -69,7 +69,7 @@ function SaveAs({ row: { variant, patch }, indexId, request }: Pick<VariantPanel
   const save = (onRefusal: OnRefusal) =>
     attempt(async () => {
       const document = await service.value.call('getIndex', { params: { index_id: indexId } });
-      const made = patched({ document: document as unknown as JsonObject, request }, patch as JsonObject); // Documents of JSON.
+      const made = patchBase({ document: document as unknown as JsonObject, request }, patch as JsonObject); // Documents of JSON.
       const body = { ...made.document, id, name: `${document.name}, variant ${variant}` };
       await service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }); // The service wrote it.
       notifyChange();

@@ -28,12 +28,12 @@ export function WatchedTable({ identifiers }: WatchedTableProps) {
   const names = useResource('names of the store', allNames);
   return (
     <Answered resource={names} what="the securities">
-      {(all) => <Priced securities={chosen(all, identifiers)} />}
+      {(all) => <Priced securities={selectChosen(all, identifiers)} />}
     </Answered>
   );
 }
 
-const chosen = (all: readonly Security[], identifiers: readonly string[]): readonly Security[] => {
+const selectChosen = (all: readonly Security[], identifiers: readonly string[]): readonly Security[] => {
   const known = new Map(all.map((row) => [row.identifier, row]));
   return identifiers.flatMap((identifier) => known.get(identifier) ?? []);
 };

@@ -200,7 +200,7 @@ function namesHeld(
   { header }: RunColumns,
   { index, portfolio, rebalances }: Continuation,
 ): Pick<AddedSessions, 'names' | 'joined'> {
-  const isHeld = new Uint8Array(index.sm.names);
+  const isHeld = new Uint8Array(index.sm.securityCount);
   for (const { columns, everHeld } of [portfolio, ...(header.has_index_weights ? [index.book] : [])]) {
     for (let slot = 0; slot < columns.length; slot++) if (everHeld[slot] === 1) isHeld[columns[slot]!] = 1;
   }

@@ -45,7 +45,7 @@ function hasNewSecurity({ sm, to }: IndexContinuation, session: number): boolean
     for (let s = session; s >= 0; s--) if (!Number.isNaN(sm.closeAt(s, column))) return true;
     return false;
   };
-  for (let column = 0; column < sm.names; column++)
+  for (let column = 0; column < sm.securityCount; column++)
     if (sm.lastBar[bars + column]! > session && !isOld(column)) return true;
   return false;
 }

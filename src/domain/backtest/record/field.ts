@@ -2,7 +2,7 @@ import { toCanonicalJson } from '../../json/canonical-json.js';
 import { Refusal } from '../../refusals/refusal.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 import type { Numbers } from '../../numbers/number-types.js';
-import { isPlace, type Place, type Pools, type Reference, type StoredNumbers } from './number-places.js';
+import { isPlace, type ArrayPlace, type Pools, type Reference, type StoredNumbers } from './number-places.js';
 
 /** Target for the arrays of a record. */
 export interface Packing {
@@ -16,8 +16,8 @@ export interface Packing {
 }
 
 /** Source of the arrays of a stored record. */
-export interface Reading {
-  numbers(place: Place): Numbers;
+export interface ArraySource {
+  numbers(place: ArrayPlace): Numbers;
   /** Returns the last rows of the weights of the portfolio. */
   portfolioFrame(rows: number): WeightsFrame;
 }
@@ -39,7 +39,7 @@ export interface WeightsFrame {
 }
 
 /** Identifiers to which the positions of two records refer. */
-export interface Compared {
+export interface ComparedIdentifiers {
   readonly stored: readonly string[];
   readonly replayed: readonly string[];
 }
@@ -54,11 +54,11 @@ export interface Field<T, W, A> {
   whole(run: W): T;
   pack(value: T, into: Packing): unknown;
   /** @throws Refusal DOCUMENT_UNREADABLE if it is missing */
-  read(packed: unknown, from: Reading): T;
+  read(packed: unknown, from: ArraySource): T;
   /** Returns the same value as `pack` for the whole run, computed from stored and added parts. @throws CannotResume */
   extend(packed: unknown, added: A, into: Extending): unknown;
   /** Returns the path of the first member in which two values differ, from this field on; null if they are equal. */
-  differs(stored: T, replayed: T, names: Compared): string | null;
+  differs(stored: T, replayed: T, names: ComparedIdentifiers): string | null;
 }
 
 /** One field for each member of a record. */
@@ -184,11 +184,11 @@ interface OptionalField<T, V, B, W, A> {
 }
 
 /** Record of fields, which can be read individually. */
-export interface Group<T, W, A> extends Field<T, W, A> {
+export interface FieldGroup<T, W, A> extends Field<T, W, A> {
   readonly fields: Fields<T, W, A>;
 }
 
-export function group<T extends object, W, A>(fields: Fields<T, W, A>): Group<T, W, A> {
+export function group<T extends object, W, A>(fields: Fields<T, W, A>): FieldGroup<T, W, A> {
   const members = Object.keys(fields) as (keyof T & string)[]; // Object.keys returns plain strings.
   // Every member of T has a field, so the assembled value is a T.
   const mapMembers = <V>(make: (member: keyof T & string) => V) =>
@@ -252,7 +252,7 @@ function areSame(a: Numbers, b: Numbers): boolean {
   return a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
 }
 
-function areNamed(a: Numbers, b: Numbers, { stored: names, replayed: others }: Compared): boolean {
+function areNamed(a: Numbers, b: Numbers, { stored: names, replayed: others }: ComparedIdentifiers): boolean {
   return a.length === b.length && a.every((place, i) => names[place] === others[b[i]!]);
 }
 

@@ -3,7 +3,7 @@ import { CannotResume } from '../../documents/full-run-reasons.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { Book } from '../../books/book.js';
 import { createFields, group, readMember, type Extending, type Field, type WeightsFrame } from './field.js';
-import { isPlace, type Place } from './number-places.js';
+import { isPlace, type ArrayPlace } from './number-places.js';
 
 /** Frame of the portfolio: the last rows of its weights, which are a block of the run file. */
 interface PortfolioRows {
@@ -87,10 +87,10 @@ function sameWeights({ book, portfolio, before }: AddedFrame, { stored }: Extend
 }
 
 /** Places of the arrays of a frame. */
-type Places = { readonly [M in keyof WeightsFrame]: Place };
+type Places = { readonly [M in keyof WeightsFrame]: ArrayPlace };
 
 function placesOf(packed: unknown): Places {
-  const at = (member: keyof WeightsFrame): Place => {
+  const at = (member: keyof WeightsFrame): ArrayPlace => {
     const place = readMember(packed, member);
     if (!isPlace(place)) throw new CannotResume('no_checkpoint');
     return place;

@@ -21,7 +21,7 @@ export interface Segments {
 }
 
 /** Place of an array of the record. */
-export type Place = Reference | Segments;
+export type ArrayPlace = Reference | Segments;
 
 /** Blocks of the run file for arrays of the record that have no separate block. */
 export const POOLS = { f64: 'recordF64', i32: 'recordI32', u8: 'recordU8' } as const satisfies Record<
@@ -42,20 +42,20 @@ export interface StoredNumbers {
   poolLength(kind: NumberType): number;
 }
 
-export function isPlace(value: unknown): value is Place {
+export function isPlace(value: unknown): value is ArrayPlace {
   return typeof value === 'object' && value !== null && ('block' in value || 'parts' in value);
 }
 
-function partsOf(place: Place): readonly Reference[] {
+function partsOf(place: ArrayPlace): readonly Reference[] {
   return 'block' in place ? [place] : place.parts;
 }
 
 /** Returns the number of elements of the array at a place. */
-export function countNumbers(place: Place): number {
+export function countNumbers(place: ArrayPlace): number {
   return partsOf(place).reduce((sum, { from, to }) => sum + to - from, 0);
 }
 
-export function readNumbersAt(stored: StoredNumbers, place: Place): Numbers {
+export function readNumbersAt(stored: StoredNumbers, place: ArrayPlace): Numbers {
   return concatenate(partsOf(place).map((part) => numbersIn(stored, part)));
 }
 
@@ -72,11 +72,11 @@ export interface Pools {
   /** Appends numbers to the pool of their type. */
   add(numbers: Numbers): Reference;
   /** Appends to an array and returns its new place. An array in a separate block is extended in that block. */
-  grow(place: Place, more: Numbers): Place;
+  grow(place: ArrayPlace, more: Numbers): ArrayPlace;
   /** Appends to an array and keeps at most `stay` of its earlier elements. */
-  slide(place: Place, stay: number, more: Numbers): Place;
+  slide(place: ArrayPlace, stay: number, more: Numbers): ArrayPlace;
   /** Returns the array at a place: stored, added, or both. */
-  read(place: Place): Numbers;
+  read(place: ArrayPlace): Numbers;
 }
 
 export function listPools(stored: StoredNumbers): Pools {
@@ -94,7 +94,7 @@ export function listPools(stored: StoredNumbers): Pools {
     if (numbers.length > 0) push(numbers);
     return { block: POOLS[kind], kind, from, to: (ends[kind] += numbers.length) };
   };
-  const join = (parts: readonly Reference[], more: Numbers): Place => {
+  const join = (parts: readonly Reference[], more: Numbers): ArrayPlace => {
     const all = more.length === 0 ? parts : [...parts, add(more)];
     return all.length === 1 ? all[0]! : { parts: all };
   };

@@ -1,4 +1,4 @@
-import type { Compared, Reading, WeightsFrame } from './field.js';
+import type { ComparedIdentifiers, ArraySource, WeightsFrame } from './field.js';
 import { readNumbersAt, type StoredNumbers } from './number-places.js';
 import { PLAIN, REST, type RunRecord } from './schema.js';
 
@@ -22,7 +22,7 @@ export function readPacked(description: Uint8Array, stored: StoredNumbers): RunR
 }
 
 /** @param identifiers receives the securities that occur only in the frame of the portfolio */
-export function readRecord(stored: StoredNumbers, identifiers: string[]): Reading {
+export function readRecord(stored: StoredNumbers, identifiers: string[]): ArraySource {
   let frame: WeightsFrame | undefined;
   return {
     numbers: (place) => readNumbersAt(stored, place),
@@ -35,7 +35,7 @@ export function readRecord(stored: StoredNumbers, identifiers: string[]): Readin
  * identifiers.
  */
 export function findRecordDifference(stored: RunRecord, replayed: RunRecord): string | null {
-  const names: Compared = { stored: stored.identifiers, replayed: replayed.identifiers };
+  const names: ComparedIdentifiers = { stored: stored.identifiers, replayed: replayed.identifiers };
   return PLAIN.differs(stored, replayed, names) ?? REST.differs(stored, replayed, names);
 }
 

@@ -25,7 +25,7 @@ export type Axis =
   | 'bytes';
 
 /** Ways to compare a block of two files. */
-export type Comparison =
+export type BlockComparison =
   /**
    * By date of the first axis, then by security. If several blocks differ on one date, the block with the lowest rank
    * (the cause) is reported.
@@ -45,7 +45,7 @@ export type Comparison =
   | { readonly by: 'layout' };
 
 /** Form of a block in files of version 0.1.0. */
-export type Upgrade =
+export type BlockUpgrade =
   /** Same form. */
   | 'same'
   /** Absent and without a replacement: not compared, and not used by views. */
@@ -89,8 +89,8 @@ export interface Block<K extends NumberType> {
   readonly whole: (source: WholeRun) => Filling<NumbersOf<K>> | null;
   /** Returns null if a run has no such block. */
   readonly added: (source: AddedSessions) => Addition<NumbersOf<K>> | null;
-  readonly compare: Comparison;
-  readonly upgrade: Upgrade;
+  readonly compare: BlockComparison;
+  readonly upgrade: BlockUpgrade;
 }
 
 export type AnyBlock = Block<'f64'> | Block<'i32'> | Block<'u8'>;

@@ -1,7 +1,7 @@
 import { formatDay } from '../../time/days.js';
 import { findRecordDifference } from '../record/read.js';
 import { REBALANCES } from '../record/schema.js';
-import type { AnyBlock, Axis, Comparison } from './block.js';
+import type { AnyBlock, Axis, BlockComparison } from './block.js';
 import { HEADER, HEADER_MEMBERS, formatMember, type RunHeader } from './header.js';
 import type { Numbers } from '../../numbers/number-types.js';
 import type { RunColumns } from './read.js';
@@ -56,7 +56,7 @@ function namesDiffer({ names }: RunHeader, { names: others }: RunHeader): RunDif
 }
 
 /** Returns the blocks that are compared in one way, causes first. */
-function comparedBy(by: Comparison['by']): BlockName[] {
+function comparedBy(by: BlockComparison['by']): BlockName[] {
   return BLOCK_NAMES.filter((name) => findBlock(name).compare.by === by).toSorted(
     (a, b) => rankOf(findBlock(a)) - rankOf(findBlock(b)),
   );
@@ -69,7 +69,7 @@ function rankOf({ compare }: AnyBlock): number {
 /** Finds the first difference among the blocks that both runs have and that are compared in the specified way. */
 function inBlocks(
   { stored, replayed }: Pair,
-  by: Comparison['by'],
+  by: BlockComparison['by'],
   differ: (name: BlockName, pair: Pair) => RunDifference | null,
 ): RunDifference | null {
   for (const name of comparedBy(by)) {

@@ -30,7 +30,7 @@ export const distributions: Block<'f64'> = {
   whole({ run: { portfolio, index }, names }) {
     const { sm, from, length } = portfolio;
     const table = createEffectTable(sm, createIndexTerms(index.compositions));
-    const rows = createEffectRows(table, LAYOUT, { names, of: sm.names, from, to: from + length });
+    const rows = createEffectRows(table, LAYOUT, { names, of: sm.securityCount, from, to: from + length });
     return rows.length === 0 ? null : rows;
   },
   added: (source) => ({ appended: listAddedEffects(source, LAYOUT).filter(({ length }) => length > 0) }),

@@ -7,7 +7,7 @@ import type { Run } from '../run.js';
 import { createIndexTerms } from '../../books/index-run.js';
 import type { AddedSessions, BlockReader, Filling } from './block.js';
 import { findPosition } from './security-slots.js';
-import type { Sessions } from './panels.js';
+import type { SessionRange } from './panels.js';
 
 /** Numbers in a row: security, date, ratio, cash, rights, subscription price. */
 export const EFFECT_WIDTH = 6;
@@ -37,7 +37,7 @@ const EFFECTS: RowLayout = {
 const KEPT_BYTES_MAX = 8 * 2 ** 20;
 
 /** Rows of the last run on a market and its terms. */
-interface KeptRows extends Sessions {
+interface KeptRows extends SessionRange {
   readonly names: Int32Array;
   readonly rows: Float64Array;
 }
@@ -54,7 +54,7 @@ export function listWholeEffects(
   const kept = keptRows.get(table);
   if (kept !== undefined && kept.from === from && kept.to === from + length && isEqual(kept.names, names))
     return { length: kept.rows.length, writeTo: (into) => into.set(kept.rows) };
-  const result = createEffectRows(table, EFFECTS, { names, of: sm.names, from, to: from + length });
+  const result = createEffectRows(table, EFFECTS, { names, of: sm.securityCount, from, to: from + length });
   return {
     length: result.length,
     writeTo(into) {
@@ -67,7 +67,7 @@ export function listWholeEffects(
   };
 }
 
-export interface WrittenRows extends Sessions {
+export interface WrittenRows extends SessionRange {
   readonly names: Int32Array;
   /** Number of securities of the market. */
   readonly of: number;
@@ -111,7 +111,7 @@ export function createEffectRows(
 export function countSessionsBefore({
   before,
   continuation: { portfolio },
-}: Pick<AddedSessions, 'before' | 'continuation'>): Sessions {
+}: Pick<AddedSessions, 'before' | 'continuation'>): SessionRange {
   return { from: portfolio.from + 1 - before, to: portfolio.from + 1 };
 }
 
@@ -150,7 +150,7 @@ function tableOf({ continuation: { index } }: AddedSessions, actions: readonly C
   return createEffectTable({ ...sm, market, actions: placed }, createIndexTerms(index));
 }
 
-interface EffectRows extends Sessions {
+interface EffectRows extends SessionRange {
   readonly table: EffectTable;
   /** Columns of the market. */
   readonly of: Int32Array;

@@ -8,7 +8,7 @@ import type { Filling } from './block.js';
 import { scatter, assignSlots } from './security-slots.js';
 
 /** Sessions `from` to `to` (exclusive). */
-export interface Sessions {
+export interface SessionRange {
   readonly from: number;
   readonly to: number;
 }
@@ -150,7 +150,11 @@ export function createRebalanceRows(
 }
 
 /** Returns CLOSE on sessions by security, NaN without a price bar, [sessions x H]. */
-export function createPriceRows(sm: SessionMarket, names: Int32Array, { from, to }: Sessions): Filling<Float64Array> {
+export function createPriceRows(
+  sm: SessionMarket,
+  names: Int32Array,
+  { from, to }: SessionRange,
+): Filling<Float64Array> {
   const close = sm.market.fields.get('CLOSE')!; // Every market has this field.
   // Securities that are adjacent in the store are copied together.
   const first = names[0] ?? 0;
@@ -159,7 +163,7 @@ export function createPriceRows(sm: SessionMarket, names: Int32Array, { from, to
     length: (to - from) * names.length,
     writeTo(into) {
       for (let session = from; session < to; session++) {
-        const row = sm.rowOf[session]! * sm.names;
+        const row = sm.rowOf[session]! * sm.securityCount;
         const at = (session - from) * names.length;
         if (row < 0) into.fill(Number.NaN, at, at + names.length);
         else if (areNeighbours) into.set(close.subarray(row + first, row + first + names.length), at);

@@ -3,12 +3,12 @@ import { UNTAXED_TWINS, resolveVariant, listVariants } from '../../market/price-
 import type { Continuation } from '../extend/continuation.js';
 import type { Numbers, NumberType } from '../../numbers/number-types.js';
 import type { Book } from '../../books/book.js';
-import type { AddedSessions, Addition, Block, Comparison, Filling, WholeRun } from './block.js';
+import type { AddedSessions, Addition, Block, BlockComparison, Filling, WholeRun } from './block.js';
 
 /** Building blocks of the catalogue entries. */
 
-export const byDate = (rank: number): Comparison => ({ by: 'date', rank });
-export const byElement = (rank: number): Comparison => ({ by: 'element', rank });
+export const byDate = (rank: number): BlockComparison => ({ by: 'date', rank });
+export const byElement = (rank: number): BlockComparison => ({ by: 'element', rank });
 
 /** Returns values in memory as a filling. */
 export function toFilling<N extends Numbers>(values: N): Filling<N> {

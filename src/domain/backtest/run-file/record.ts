@@ -1,5 +1,5 @@
 import type { DatedSeries } from '../../analytics/relative.js';
-import { readMember, type Reading } from '../record/field.js';
+import { readMember, type ArraySource } from '../record/field.js';
 import {
   BOOK,
   GAPS,
@@ -49,7 +49,7 @@ function packedRebalances(columns: RunColumns): unknown {
 }
 
 /** Returns a reader of everything in a record except frames. */
-function readingWithoutWeights(columns: RunColumns): Reading {
+function readingWithoutWeights(columns: RunColumns): ArraySource {
   const stored = openStoredNumbers(columns);
   return {
     numbers: (place) => readNumbersAt(stored, place),

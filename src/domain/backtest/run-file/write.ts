@@ -159,7 +159,7 @@ function sourceOf(run: Run, contentHash: string): WholeRun {
 
 /** Returns the columns of the market that the run held or targeted, ascending. */
 function namesHeld({ portfolio, index, rebalances }: Run, indexDiffers: boolean): Int32Array {
-  const held = new Uint8Array(portfolio.sm.names);
+  const held = new Uint8Array(portfolio.sm.securityCount);
   portfolio.columns.forEach((column, slot) => {
     if (portfolio.everHeld[slot] === 1) held[column] = 1;
   });

@@ -26,7 +26,7 @@ import {
 } from './units.js';
 
 /** Problem of one node of a tree. */
-export interface Problem {
+export interface NodeProblem {
   readonly node: ExpressionNode;
   readonly path: NodePath;
   readonly code: FindingCode;
@@ -35,7 +35,7 @@ export interface Problem {
 }
 
 export interface Checked {
-  readonly problems: readonly Problem[];
+  readonly problems: readonly NodeProblem[];
   /** Unit of the numbers; null for a condition or an unknown unit. */
   readonly unit: Unit;
 }
@@ -77,7 +77,7 @@ export function checkTree(
   expected: 'number' | 'condition',
   named: NamedUnits = NO_UNITS,
 ): Checked {
-  const problems: Problem[] = [];
+  const problems: NodeProblem[] = [];
   const checker = { problems, named, isOverTime: false };
   const { kind, unit } = typeOf(root, [], checker);
   expect({ node: root, path: [] }, { kind, expected, checker });
@@ -85,7 +85,7 @@ export function checkTree(
 }
 
 interface Checker {
-  readonly problems: Problem[];
+  readonly problems: NodeProblem[];
   readonly named: NamedUnits;
   /** True if the node is inside a function over time, which reads only columns. */
   readonly isOverTime: boolean;

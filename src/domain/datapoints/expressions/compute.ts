@@ -18,7 +18,7 @@ import {
 import { FALSE, TRUE, UNKNOWN } from './truth-values.js';
 
 /** Source of the datapoints of an expression, for the requested securities. */
-export interface Source {
+export interface ValueSource {
   readonly count: number;
   /** Returns values, NaN if missing, [count]; callers must not write to them. */
   numbers(field: FieldRequest): Float64Array;
@@ -33,7 +33,7 @@ export interface Source {
  * Creates an evaluator of expressions, node by node, each over all securities.
  * @cost a pass over the securities for each node, in addition to the cost of the source
  */
-export function createEvaluator(source: Source): Evaluator {
+export function createEvaluator(source: ValueSource): Evaluator {
   const { count } = source;
   const at: Evaluator = {
     count,
@@ -133,7 +133,7 @@ export function combineInto(out: Float64Array, { operator, left, right }: Combin
 /** Returns a number, or missing if it is not finite. */
 const toFinite = (x: number): number => (x - x === 0 ? x : NaN);
 
-function compare(node: ComparisonNode, source: Source, at: Evaluator): Uint8Array {
+function compare(node: ComparisonNode, source: ValueSource, at: Evaluator): Uint8Array {
   const { field, comparison, value } = node;
   const result = new Uint8Array(at.count);
   if (isField(field) && isPlain(field) && !source.isNumber(requestOf(field))) {

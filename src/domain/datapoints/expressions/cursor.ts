@@ -1,4 +1,4 @@
-import { SyntaxFault, type Span, type Token } from './lexer.js';
+import { SyntaxFault, type CharacterSpan, type Token } from './lexer.js';
 import type { ExpressionNode } from './tree.js';
 
 /** Maximum nesting of brackets, signs and negations: more than any tree within the limits. */
@@ -15,19 +15,19 @@ export interface Cursor {
   /** @throws SyntaxFault if the next token is another one */
   expect(symbol: string, after: string): void;
   /** @throws SyntaxFault */
-  fail(message: string, span?: Span): never;
+  fail(message: string, span?: CharacterSpan): never;
   /** Records that a node spans from a character to the last token read. */
   placed<N extends ExpressionNode>(node: N, start: number): N;
   /** Returns the characters from one to the end of the last token read. */
-  since(start: number): Span;
+  since(start: number): CharacterSpan;
   /** Reads one level deeper. @throws SyntaxFault */
   nested<T>(read: () => T): T;
-  readonly spans: ReadonlyMap<ExpressionNode, Span>;
+  readonly spans: ReadonlyMap<ExpressionNode, CharacterSpan>;
 }
 
 /** @param tokens The last one is the end. */
 export function createCursor(tokens: readonly Token[]): Cursor {
-  const spans = new Map<ExpressionNode, Span>();
+  const spans = new Map<ExpressionNode, CharacterSpan>();
   let at = 0;
   let nesting = 0;
   const cursor: Cursor = {

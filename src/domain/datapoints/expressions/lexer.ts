@@ -1,12 +1,12 @@
 /** Characters of a text, from the first to before the last. */
-export interface Span {
+export interface CharacterSpan {
   readonly start: number;
   readonly end: number;
 }
 
 export type TokenKind = 'number' | 'string' | 'name' | 'quoted' | 'symbol' | 'end';
 
-export interface Token extends Span {
+export interface Token extends CharacterSpan {
   readonly kind: TokenKind;
   /** Name or symbol as written; string or quoted name without its quotes. */
   readonly text: string;
@@ -14,9 +14,9 @@ export interface Token extends Span {
 
 /** Problem of a text, with its position. */
 export class SyntaxFault extends Error {
-  readonly span: Span;
+  readonly span: CharacterSpan;
 
-  constructor(message: string, span: Span) {
+  constructor(message: string, span: CharacterSpan) {
     super(message);
     this.span = span;
   }

@@ -3,7 +3,7 @@ import { didYouMean } from '#base/text/nearest-name.js';
 import { createFieldNode } from './canonical.js';
 import type { Cursor } from './cursor.js';
 import { OPTION_NAMES } from './functions/function-entry.js';
-import type { Span, Token } from './lexer.js';
+import type { CharacterSpan, Token } from './lexer.js';
 import type { ExpressionNode } from './tree.js';
 
 /** Named options of a call, after `=`. */
@@ -21,14 +21,14 @@ export interface Arguments {
   readonly operands: readonly ExpressionNode[];
   readonly options: Options;
   /** Position of each option. */
-  readonly spans: ReadonlyMap<string, Span>;
+  readonly spans: ReadonlyMap<string, CharacterSpan>;
 }
 
 /** Parses operands and options of a call, after the opening bracket. @throws SyntaxFault */
 export function parseArguments(cursor: Cursor, expression: (cursor: Cursor) => ExpressionNode): Arguments {
   const operands: ExpressionNode[] = [];
   const options: Options = {};
-  const spans = new Map<string, Span>();
+  const spans = new Map<string, CharacterSpan>();
   if (cursor.isSymbol(')')) return { operands, options, spans };
   do {
     if (cursor.peek().kind === 'name' && cursor.isSymbol('=', 1)) {

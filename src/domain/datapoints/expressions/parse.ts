@@ -3,7 +3,7 @@ import { LIMITS } from '../../refusals/limits.js';
 import { createFunctionCall, combine, createFieldNode, join, negateNode } from './canonical.js';
 import { createCursor, describeToken, type Cursor } from './cursor.js';
 import { FUNCTION_NAMES } from './functions/catalogue.js';
-import { SyntaxFault, tokenise, type Span, type Token } from './lexer.js';
+import { SyntaxFault, tokenise, type CharacterSpan, type Token } from './lexer.js';
 import { parseArguments, createFieldWithOptions } from './parse-arguments.js';
 import type { Comparison, Constant, ExpressionNode, Operator } from './tree.js';
 import { KEYWORDS, MIRRORED, SYMBOLS } from './words.js';
@@ -12,7 +12,7 @@ import { KEYWORDS, MIRRORED, SYMBOLS } from './words.js';
 export interface Parsed {
   readonly tree: ExpressionNode;
   /** Positions of its nodes in the text. */
-  readonly spans: ReadonlyMap<ExpressionNode, Span>;
+  readonly spans: ReadonlyMap<ExpressionNode, CharacterSpan>;
 }
 
 const COMPARISON_OF: ReadonlyMap<string, Comparison> = new Map(

@@ -1,7 +1,7 @@
 import type { Finding } from '../../refusals/findings.js';
-import { checkTree, type NamedUnits, type Problem } from './check.js';
+import { checkTree, type NamedUnits, type NodeProblem } from './check.js';
 import { checkSize } from './expression.js';
-import { SyntaxFault, type Span } from './lexer.js';
+import { SyntaxFault, type CharacterSpan } from './lexer.js';
 import { parseExpression } from './parse.js';
 import { listChildren, type ExpressionNode } from './tree.js';
 import { formatUnit } from './units.js';
@@ -20,7 +20,7 @@ export interface ReadText {
   /** Unit of its values in words; null if unknown. */
   readonly unit: string | null;
   /** Returns the position of the first occurrence of a datapoint. */
-  spanOf(name: string): Span | undefined;
+  spanOf(name: string): CharacterSpan | undefined;
 }
 
 /** Parses a text and reports all its problems. @param named units of datapoints by name */
@@ -28,7 +28,7 @@ export function readExpression(text: string, expected: Expected, named?: NamedUn
   const nothing = { text, tree: undefined, unit: null, spanOf: () => undefined };
   try {
     const { tree, spans } = parseExpression(text);
-    const spanOf = (node: ExpressionNode): Span => spans.get(node) ?? { start: 0, end: text.length };
+    const spanOf = (node: ExpressionNode): CharacterSpan => spans.get(node) ?? { start: 0, end: text.length };
     const checked = checkTree(tree, expected, named);
     const problems = [
       ...checkSize(tree).map(({ code, message }) => ({
@@ -56,14 +56,18 @@ export function readExpression(text: string, expected: Expected, named?: NamedUn
 /** Maximum length of a quoted part of a text. */
 const QUOTED_MAX = 80;
 
-function place(text: string, { code, message, accepted }: Problem, position: Span): TextProblem {
+function place(text: string, { code, message, accepted }: NodeProblem, position: CharacterSpan): TextProblem {
   const part = text.slice(position.start, position.end);
   const shown = part.length > QUOTED_MAX ? `${part.slice(0, QUOTED_MAX)}...` : part;
   const report = `${shown} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
   return { code, message: report, position, ...(accepted === undefined ? {} : { accepted }) };
 }
 
-function fieldSpan(node: ExpressionNode, name: string, spans: ReadonlyMap<ExpressionNode, Span>): Span | undefined {
+function fieldSpan(
+  node: ExpressionNode,
+  name: string,
+  spans: ReadonlyMap<ExpressionNode, CharacterSpan>,
+): CharacterSpan | undefined {
   if (node.node === 'field' && node.name === name) return spans.get(node);
   if (node.node === 'function' && node.by === name) return spans.get(node);
   for (const { child } of listChildren(node)) {

@@ -180,7 +180,7 @@ export function createDerivedSolver({
         cross: datapoints()
           .at(decision, columns)
           .given({
-            incumbents: previous === null ? null : flagMembers(previous.columns, sm.names),
+            incumbents: previous === null ? null : flagMembers(previous.columns, sm.securityCount),
             indexWeights: (id) => indexWeights(id, decision),
           }),
         algebra: engine,

@@ -7,7 +7,7 @@ import { isCurve } from '../curved-rows.js';
 import { listMovableParameters } from './movable-parameters.js';
 import { listNonConvexRows, type Origin, type Problem } from '../problem.js';
 import { listConflictRows, findConflict, type Conflict, type ConflictRow } from '../proof.js';
-import { findSingleMoves, toRelaxation, type Move, type Moved, type Relaxation } from './relaxation.js';
+import { findSingleMoves, toRelaxation, type ParameterMove, type Moved, type Relaxation } from './relaxation.js';
 import { EXACT_NAMES_MAX } from '../search.js';
 import { createTrials, WORK_MAX, type Trials } from '../trials.js';
 import { limitWork, estimateWork } from '../work-meter.js';
@@ -119,7 +119,7 @@ function jointChange(
 /** Difference of two values of a parameter that counts as rounding, relative to 1 and the value. */
 const SAME = 2e-9;
 
-function isSameMove(a: Move, b: Move): boolean {
+function isSameMove(a: ParameterMove, b: ParameterMove): boolean {
   const { origin, parameter } = a.movable;
   const isOwn = origin === b.movable.origin && parameter === b.movable.parameter;
   return isOwn && Math.abs(a.to - b.to) <= SAME * (1 + Math.abs(b.to));

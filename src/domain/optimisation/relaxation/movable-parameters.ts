@@ -7,7 +7,7 @@ import {
   type LinearRow,
   type ProgramRow,
 } from '../../constraints/program-row.js';
-import type { Change } from './parameter-change.js';
+import type { RowParameterChange } from './parameter-change.js';
 import type { Origin, Problem } from '../problem.js';
 
 /** Parameter of a row that a relaxation may move, or the width of its limits that no parameter moves. */
@@ -114,7 +114,11 @@ function largestIn(row: ProgramRow): number {
 }
 
 /** Returns how far a parameter may move from a value before its class refuses it, up to `reach`. */
-function computeAcceptedRange({ origin, parameter, to: from }: Change, direction: 1 | -1, reach: number): number {
+function computeAcceptedRange(
+  { origin, parameter, to: from }: RowParameterChange,
+  direction: 1 | -1,
+  reach: number,
+): number {
   const accepts = (move: number) => isAccepted(origin, parameter, from + direction * move);
   if (accepts(reach)) return reach;
   let near = 0;

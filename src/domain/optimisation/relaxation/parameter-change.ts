@@ -1,7 +1,7 @@
 import type { Origin } from '../problem.js';
 
 /** New value of a row's parameter. */
-export interface Change {
+export interface RowParameterChange {
   readonly origin: Origin;
   /** Parameter to change; null to widen by `to` the limits of the row, if no parameter determines them. */
   readonly parameter: string | null;

@@ -2,7 +2,7 @@ import { choiceMovables, choiceMoves, firstToGive, isCount, jointMoves } from '.
 import { jointRelaxation, movesByTrial, toChanges } from '../joint-relaxation.js';
 import { listMovableParameters, listRowWidths, type MovableParameter } from './movable-parameters.js';
 import { listNonConvexRows, type Origin, type Problem } from '../problem.js';
-import { roundMovesOutward, type Move, type Moved } from './relaxation.js';
+import { roundMovesOutward, type ParameterMove, type Moved } from './relaxation.js';
 import type { SearchOutcome } from '../search.js';
 import type { Solvers } from '../solvers.js';
 import { createTrials, type Trials } from '../trials.js';
@@ -80,7 +80,7 @@ function relaxByTrial(
 }
 
 /** Rounds numbers of securities to integers, because a fraction has no effect. */
-function roundMoveToInteger({ movable, to }: Move): Move {
+function roundMoveToInteger({ movable, to }: ParameterMove): ParameterMove {
   const isWhole = movable.parameter !== null && isCount(movable.origin, movable.parameter);
   return isWhole ? { movable, to: movable.from + Math.trunc(to - movable.from) } : { movable, to };
 }

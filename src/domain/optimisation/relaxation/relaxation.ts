@@ -2,7 +2,7 @@ import { raiseToPower } from '#kernels/power.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { createTrackingGoal } from '../../objectives/goal.js';
 import { assembleProgram } from '../assemble.js';
-import type { Change } from './parameter-change.js';
+import type { RowParameterChange } from './parameter-change.js';
 import { searchWithExactAverages, type LinearisedAverages } from '../averages.js';
 import { isAccepted, listMovableParameters, type MovableParameter } from './movable-parameters.js';
 import type { Origin, Problem } from '../problem.js';
@@ -30,7 +30,7 @@ export interface Relaxation {
 }
 
 /** Executed move. */
-export interface Moved extends Move {
+export interface Moved extends ParameterMove {
   readonly change: number;
   /** Value up to which no value is sufficient, if that is not `to` itself. */
   readonly bound?: number;
@@ -176,7 +176,7 @@ export function listSeparateRows(problem: Problem): Problem {
 export function checkMoves(
   solver: Solver,
   problem: Problem,
-  changesAt: (nudge: number) => readonly Change[],
+  changesAt: (nudge: number) => readonly RowParameterChange[],
   views?: LinearisedAverages,
 ): Standing {
   const rows = listSeparateRows(problem);
@@ -215,13 +215,17 @@ function endOf(gap: (move: number) => number, reach: number, room: number): numb
   return far;
 }
 
-export interface Move {
+export interface ParameterMove {
   readonly movable: Pick<MovableParameter, 'origin' | 'parameter' | 'from'>;
   readonly to: number;
 }
 
 /** Rounds moves outward to whole steps, and adds steps if needed, so that solving with all of them succeeds. */
-export function roundMovesOutward(solvers: Solvers, problem: Problem, moves: readonly Move[]): Moved[] | undefined {
+export function roundMovesOutward(
+  solvers: Solvers,
+  problem: Problem,
+  moves: readonly ParameterMove[],
+): Moved[] | undefined {
   for (const roundedBy of [solveDirectly, ...OUTWARD.map((extra) => moveOutward(extra))]) {
     const rounded = moves.map(({ movable, to }) => ({ movable, to: roundedBy(movable.from, to) }));
     if (!rounded.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
@@ -251,7 +255,7 @@ function roundUpwards(from: number, to: number, extra: number): number {
   return steps === 0 ? 0 : (side * steps) / perUnit;
 }
 
-function createMove({ movable, to }: Move): Moved {
+function createMove({ movable, to }: ParameterMove): Moved {
   const exact = to - movable.from;
   const perUnit = stepsPerUnit(exact);
   const change = Math.round(exact * perUnit) / perUnit;

@@ -93,7 +93,7 @@ export function attributeToFactors(input: FactorAttributionInput): FactorAttribu
   const rowOf = (values: ReadonlyMap<string, number>, ...rest: readonly number[]): Float64Array =>
     Float64Array.from([...factors.map((factor) => values.get(factor) ?? 0), ...rest]);
   const linked = linkContributions({
-    names: K + 2,
+    securityCount: K + 2,
     returns: input.returns,
     days: input.days,
     weightsBefore: (period) => rowOf(earned[period]!.exposures, 0, 0),
@@ -207,7 +207,7 @@ function regressMonth({ window, model }: FactorAttributionInput, session: number
   }
   const spans = [{ from: 0, to: sessions, styles, weights }];
   const { returns } = estimateFactorReturns({ panel: residuals, styleNames, spans }, sectorAt, labels.length);
-  const rowOf = new Int32Array(sm.names).fill(-1);
+  const rowOf = new Int32Array(sm.securityCount).fill(-1);
   columns.forEach((column, i) => (rowOf[column] = i));
   const exposures = createExposures(sectorAt, styles, labels.length, styleNames.length);
   return { first, factors, exposures, returns, residuals, rowOf };

@@ -1,5 +1,5 @@
 import type { Weight } from '../text/fonts.js';
-import type { Span } from '../text/markup.js';
+import type { MarkupSpan } from '../text/markup.js';
 import type { Typesetter } from '../text/typesetter.js';
 
 export interface TextInk {
@@ -49,7 +49,7 @@ export interface Canvas {
   readonly typesetter: Typesetter;
   text(text: string, ink: TextInk): void;
   /** Text in several weights from `x` on. */
-  spans(spans: readonly Span[], ink: Omit<TextInk, 'align'>): void;
+  spans(spans: readonly MarkupSpan[], ink: Omit<TextInk, 'align'>): void;
   line(from: readonly [number, number], to: readonly [number, number], stroke: Stroke): void;
   rectangle(box: Box, colour: string): void;
   polyline(points: Points, stroke: Stroke): void;

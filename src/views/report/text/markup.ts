@@ -1,5 +1,5 @@
 /** Text in one weight. */
-export interface Span {
+export interface MarkupSpan {
   readonly text: string;
   readonly isBold: boolean;
 }
@@ -7,7 +7,7 @@ export interface Span {
 export interface Paragraph {
   /** Marker of a list entry: a dash or a number. Null for running text. */
   readonly marker: string | null;
-  readonly spans: readonly Span[];
+  readonly spans: readonly MarkupSpan[];
 }
 
 const ENTRY = /^\s*(?:[-*•]|(\d{1,3})[.)])\s+(.*)$/;
@@ -39,7 +39,7 @@ export function parseMarkup(text: string): Paragraph[] {
 }
 
 /** Unclosed stars are printed unchanged. */
-function spansOf(text: string): Span[] {
+function spansOf(text: string): MarkupSpan[] {
   const parts = text.split('**');
   if (parts.length % 2 === 0) parts.splice(-2, 2, `${parts.at(-2)}**${parts.at(-1)}`);
   return parts.flatMap((part, i) => (part === '' ? [] : [{ text: part, isBold: i % 2 === 1 }]));

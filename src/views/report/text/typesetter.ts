@@ -1,5 +1,5 @@
 import { FALLBACKS, type FontName, type FontShelf, type Weight } from './fonts.js';
-import type { Span } from './markup.js';
+import type { MarkupSpan } from './markup.js';
 
 export interface TextStyle {
   readonly size: number;
@@ -21,7 +21,7 @@ interface Piece {
 }
 
 export interface TextLine {
-  readonly spans: readonly Span[];
+  readonly spans: readonly MarkupSpan[];
   readonly width: number;
 }
 
@@ -34,7 +34,7 @@ export interface Typesetter {
   runs(text: string, weight: Weight): readonly FontRun[];
   width(text: string, style: TextStyle): number;
   /** Breaks text into lines of at most a width. A longer word is broken. */
-  lines(spans: readonly Span[], style: TextStyle & { readonly maxWidth: number }): TextLine[];
+  lines(spans: readonly MarkupSpan[], style: TextStyle & { readonly maxWidth: number }): TextLine[];
   /** Returns lines of plain text, the last of which ends with an ellipsis if text was omitted. */
   fit(text: string, style: TextStyle & { readonly maxWidth: number; readonly linesMax: number }): string[];
 }
@@ -116,7 +116,7 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
   const width = (text: string, { size, weight = 'regular' }: TextStyle): number => size * unitWidth(text, weight);
 
   function pieces(
-    spans: readonly Span[],
+    spans: readonly MarkupSpan[],
     { size, weight = 'regular', maxWidth }: TextStyle & { readonly maxWidth: number },
   ): Piece[] {
     return spans.flatMap((span) => {
@@ -135,7 +135,7 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
     });
   }
 
-  function lines(spans: readonly Span[], style: TextStyle & { readonly maxWidth: number }): TextLine[] {
+  function lines(spans: readonly MarkupSpan[], style: TextStyle & { readonly maxWidth: number }): TextLine[] {
     const room = style.maxWidth / style.size + 1e-9;
     const broken: Piece[][] = [[]];
     let used = 0;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CannotResume } from '#domain/documents/full-run-reasons.js';
-import { createFields, group, type Extending, type Packing, type Reading } from '#domain/backtest/record/field.js';
+import { createFields, group, type Extending, type Packing, type ArraySource } from '#domain/backtest/record/field.js';
 import type { Numbers } from '#domain/numbers/number-types.js';
 
 interface Source {
@@ -23,7 +23,7 @@ function memory() {
     },
     isOfPortfolio: () => false,
   };
-  const reading: Reading = {
+  const reading: ArraySource = {
     numbers: (place) => arrays['from' in place ? place.from : 0]!,
     portfolioFrame: () => {
       throw new Error('no frame');

@@ -1,0 +1,131 @@
+import { assert } from '../../assert.js';
+
+/** Minimises the sum of the costs of one option for each item, within limits on the sums of their amounts. */
+export interface OptionProblem {
+  /** Options of item i are those from starts[i] to before starts[i + 1], at least one, [items + 1]. */
+  readonly starts: Int32Array;
+  /** [options] */
+  readonly costs: Float64Array;
+  /** [options x limits] row-major. */
+  readonly amounts: Float64Array;
+  /** Bounds of the sums, [limits]; a limit has at least one finite side. */
+  readonly lower: Float64Array;
+  readonly upper: Float64Array;
+}
+
+export interface PricedOptions {
+  /** Lower bound of the sum of the costs. */
+  readonly bound: number;
+  /** Cost of each option with its amounts at the prices that prove the bound, [options]. */
+  readonly priced: Float64Array;
+}
+
+/** Radius of the prices that are searched, as a multiple of the largest difference of costs over that of amounts. */
+const RADIUS = 4;
+
+/** Number of steps, times the square of the number of limits: the radius decreases to a hundred-millionth. */
+const STEPS = 40;
+
+/** Possible rise of the bound at which the search ends, relative to the largest difference of costs. */
+const CLOSE = 1e-9;
+
+/**
+ * Bounds a choice of options from below: prices of the limits separate the items. The bound is concave in the prices,
+ * and an ellipsoid that contains the best ones shrinks around its half with a larger bound at each step.
+ *
+ * @returns  The bound, which holds at any prices, less its rounding.
+ * @throws   KernelFault with fewer than two limits.
+ * @cost     40 limits^2 passes over the amounts.
+ * @source   Bland, Goldfarb & Todd (1981), The ellipsoid method: a survey, Operations Research 29(6); Everett (1963),
+ *           Generalized Lagrange multiplier method, Operations Research 11(3).
+ */
+export function priceOptions(problem: OptionProblem): PricedOptions {
+  const { lower, upper } = problem;
+  const m = lower.length;
+  assert(m >= 2, `limits: ${m}`);
+  const { costScale, amountScales } = findScales(problem);
+  const axis = amountScales.map((scale) => (scale > 0 ? (RADIUS * Math.sqrt(m) * costScale) / scale : 0));
+  const shape = new Float64Array(m * m).map((_, e) => (e % (m + 1) === 0 ? axis[e % m]! ** 2 : 0));
+  const centre = new Float64Array(m);
+  const slopes = new Float64Array(m);
+  const along = new Float64Array(m);
+  let bound = Number.NEGATIVE_INFINITY;
+  let best = centre.slice();
+  for (let step = 0; step < STEPS * m * m; step++) {
+    const outside = centre.findIndex((price, r) => price !== 0 && !Number.isFinite(price > 0 ? upper[r] : lower[r]));
+    if (outside >= 0) slopes.fill(0)[outside] = -Math.sign(centre[outside]!);
+    else {
+      const value = boundAt(problem, centre, slopes);
+      if (value > bound) [bound, best] = [value, centre.slice()];
+    }
+    let square = 0;
+    for (let r = 0; r < m; r++) {
+      along[r] = 0;
+      for (let s = 0; s < m; s++) along[r]! += shape[r * m + s]! * slopes[s]!;
+      square += along[r]! * slopes[r]!;
+    }
+    if (!(square > 0) || (outside < 0 && Math.sqrt(square) < CLOSE * costScale)) break;
+    const root = Math.sqrt(square);
+    const growth = (m * m) / (m * m - 1);
+    for (let r = 0; r < m; r++) centre[r]! += along[r]! / (root * (m + 1));
+    for (let e = 0; e < m * m; e++) {
+      const product = (along[Math.floor(e / m)]! * along[e % m]!) / square;
+      shape[e] = growth * (shape[e]! - (2 / (m + 1)) * product);
+    }
+  }
+  const priced = problem.costs.map((cost, o) => cost + pricesOf(problem, o, best));
+  return { bound, priced };
+}
+
+/** Returns the bound at some prices, less its rounding, and writes its slopes. */
+function boundAt(problem: OptionProblem, prices: Float64Array, slopes: Float64Array): number {
+  const { starts, costs, amounts, lower, upper } = problem;
+  const m = prices.length;
+  let total = 0;
+  let size = 0;
+  for (let r = 0; r < m; r++) {
+    const price = prices[r]!;
+    // At a price of zero any finite side gives a slope.
+    const limit = price > 0 || (price === 0 && upper[r]! < Infinity) ? upper[r]! : lower[r]!;
+    slopes[r] = -limit;
+    total -= price * limit;
+    size += Math.abs(price * limit);
+  }
+  for (let i = 0; i + 1 < starts.length; i++) {
+    let least = Infinity;
+    let chosen = 0;
+    for (let o = starts[i]!; o < starts[i + 1]!; o++) {
+      const value = costs[o]! + pricesOf(problem, o, prices);
+      if (value < least) [least, chosen] = [value, o];
+    }
+    total += least;
+    size += Math.abs(least);
+    for (let r = 0; r < m; r++) slopes[r]! += amounts[chosen * m + r]!;
+  }
+  return total - (starts.length + m) * Number.EPSILON * size;
+}
+
+/** Returns the price of the amounts of an option. */
+function pricesOf({ amounts }: OptionProblem, option: number, prices: Float64Array): number {
+  let total = 0;
+  for (let r = 0; r < prices.length; r++) total += prices[r]! * amounts[option * prices.length + r]!;
+  return total;
+}
+
+/** Returns the largest differences between the options of an item. */
+function findScales({ starts, costs, amounts, lower }: OptionProblem) {
+  const m = lower.length;
+  const amountScales = new Float64Array(m);
+  let costScale = 0;
+  for (let i = 0; i + 1 < starts.length; i++) {
+    const first = starts[i]!;
+    for (let o = first + 1; o < starts[i + 1]!; o++) {
+      costScale = Math.max(costScale, Math.abs(costs[o]! - costs[first]!));
+      for (let r = 0; r < m; r++) {
+        const difference = Math.abs(amounts[o * m + r]! - amounts[first * m + r]!);
+        amountScales[r] = Math.max(amountScales[r]!, difference);
+      }
+    }
+  }
+  return { costScale, amountScales };
+}

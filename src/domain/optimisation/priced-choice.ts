@@ -1,0 +1,154 @@
+import { priceOptions, type OptionProblem } from '#kernels/optimisation/choices/price-options.js';
+import { isUnbounded, sumKinks, type Program } from '#kernels/optimisation/program/program.js';
+import { dot } from '../numbers/dot.js';
+import type { CountRow } from '../constraints/program-row.js';
+import { isSoft } from './certified-bound.js';
+import { isFixedQuadratic } from './neighbour-bound.js';
+import type { SearchInput } from './restricted-solves.js';
+import { findThreshold } from './restriction.js';
+
+/** Bound of a linear objective over all choices of securities, and choices near it. */
+export interface PricedChoice {
+  readonly bound: number;
+  /** Starts of a search, [N] each. */
+  readonly starts: readonly Uint8Array[];
+}
+
+/** Maximum number of limits, because the work increases with its square. */
+const LIMITS_MAX = 8;
+
+/** Share of the maximum numbers from which the second start drops securities: the first one may be infeasible. */
+const WIDE = 1.15;
+
+/** Loss by holding a security, as a share of the largest one, that counts as rounding of the prices. */
+const ROUNDING = 1e-5;
+
+/**
+ * Prices every limit of a linear objective, so that each security is held with its best weight or not held at all. In an
+ * optimum of the separate securities hardly more of them are split than there are limits, so that the bound is close.
+ * Non-convex rows other than numbers of securities and minimum holdings are ignored.
+ * @returns undefined for other objectives, for soft rows, short positions or more than `LIMITS_MAX` limits
+ * @cost less than a tenth of a second for 500 securities
+ */
+export function priceChoice({
+  problem,
+  rows,
+  relaxed,
+}: Pick<SearchInput, 'problem' | 'rows' | 'relaxed'>): PricedChoice | undefined {
+  const { program } = relaxed.assembled;
+  const counts = rows.filter((row): row is CountRow => row.form === 'count');
+  if (counts.length === 0 || program.curvature !== 0 || !isFixedQuadratic(problem) || isSoft(program)) return undefined;
+  if (program.lower.some((bound) => bound < 0) || program.upper.includes(Infinity)) return undefined;
+  const limits = listLimits(program, counts);
+  if (limits.length < 2 || limits.length > LIMITS_MAX) return undefined;
+  const options = listOptions(program, limits, findThreshold(rows));
+  if (options === undefined) return undefined;
+  const { bound, priced } = priceOptions(options);
+  const constant = relaxed.objective - computeCost(program, relaxed.weights);
+  return { bound: bound + constant, starts: takeStarts(counts, computeGains(program, options, priced)) };
+}
+
+/** Security with a weight, which may be zero for a held one. */
+interface Option {
+  readonly i: number;
+  readonly weight: number;
+  readonly isHeld: boolean;
+}
+
+/** Sum over the securities that is limited. */
+interface Limit {
+  readonly partOf: (option: Option) => number;
+  readonly lower: number;
+  readonly upper: number;
+}
+
+function listLimits({ n, rows, kinks }: Program, counts: readonly CountRow[]): Limit[] {
+  const limits: Limit[] = [];
+  for (let r = 0; r < rows.count; r++) {
+    if (isUnbounded(rows, r)) continue;
+    const partOf = ({ i, weight }: Option) => rows.coefficients[r * n + i]! * weight;
+    limits.push({ partOf, lower: rows.lower[r]!, upper: rows.upper[r]! });
+  }
+  for (const { at, left, right, limit } of kinks) {
+    if (limit === null) continue;
+    const partOf = ({ i, weight }: Option) => (weight > at[i]! ? right[i]! : left[i]!) * (weight - at[i]!);
+    limits.push({ partOf, lower: Number.NEGATIVE_INFINITY, upper: limit });
+  }
+  for (const { members, maximum } of counts) {
+    const isMember = new Uint8Array(n);
+    for (const i of members) isMember[i] = 1;
+    limits.push({
+      partOf: ({ i, isHeld }) => (isHeld ? isMember[i]! : 0),
+      lower: Number.NEGATIVE_INFINITY,
+      upper: maximum,
+    });
+  }
+  return limits;
+}
+
+/**
+ * Returns the corners of the separate securities, of which one is optimal at any prices: no weight first, then the least
+ * and largest held weight, and the kinks between them; undefined if a security has none.
+ */
+function listOptions(program: Program, limits: readonly Limit[], threshold: number): OptionProblem | undefined {
+  const { n, linear, kinks } = program;
+  const priced = kinks.filter(({ limit }) => limit === null);
+  const starts = [0];
+  const costs: number[] = [];
+  const amounts: number[] = [];
+  const add = (option: Option) => {
+    const { i, weight } = option;
+    const charges = priced.map(({ at, left, right }) => (weight > at[i]! ? right[i]! : left[i]!) * (weight - at[i]!));
+    costs.push(charges.reduce((sum, charge) => sum + charge, linear[i]! * weight));
+    for (const { partOf } of limits) amounts.push(partOf(option));
+  };
+  for (let i = 0; i < n; i++) {
+    const [least, most] = [Math.max(program.lower[i]!, threshold), program.upper[i]!];
+    if (program.lower[i] === 0) add({ i, weight: 0, isHeld: false });
+    if (least <= most) {
+      const kinksBetween = kinks.map(({ at }) => at[i]!).filter((weight) => weight > least && weight < most);
+      for (const weight of new Set([least, most, ...kinksBetween])) add({ i, weight, isHeld: true });
+    }
+    if (costs.length === starts.at(-1)) return undefined;
+    starts.push(costs.length);
+  }
+  return {
+    starts: Int32Array.from(starts),
+    costs: Float64Array.from(costs),
+    amounts: Float64Array.from(amounts),
+    lower: Float64Array.from(limits, ({ lower }) => lower),
+    upper: Float64Array.from(limits, ({ upper }) => upper),
+  };
+}
+
+/** Returns the gain of holding each security instead of not, at the prices, [N]; infinite without an alternative. */
+function computeGains({ lower }: Program, { starts }: OptionProblem, priced: Float64Array): Float64Array {
+  return lower.map((bound, i) => {
+    if (bound > 0) return Infinity;
+    const [none, ...held] = priced.subarray(starts[i]!, starts[i + 1]!);
+    return none! - Math.min(...held);
+  });
+}
+
+/** Returns the securities with a gain as far as the numbers allow, and somewhat more of them, by gain. */
+function takeStarts(counts: readonly CountRow[], gains: Float64Array): Uint8Array[] {
+  const order = Array.from(gains.keys()).toSorted((a, b) => gains[b]! - gains[a]! || a - b);
+  const largest = gains.reduce((most, gain) => (Number.isFinite(gain) ? Math.max(most, Math.abs(gain)) : most), 0);
+  return [
+    { least: -ROUNDING * largest, share: 1 },
+    { least: Number.NEGATIVE_INFINITY, share: WIDE },
+  ].map(({ least, share }) => {
+    const held = Uint8Array.from(gains, (gain) => (gain > Number.NEGATIVE_INFINITY && gain >= least ? 1 : 0));
+    for (const { members, maximum } of counts) {
+      const own = new Uint8Array(held.length);
+      for (const i of members) own[i] = held[i]!;
+      for (const i of order.filter((name) => own[name] === 1).slice(Math.ceil(share * maximum))) held[i] = 0;
+    }
+    return held;
+  });
+}
+
+/** Computes the objective of the program. */
+function computeCost({ linear, kinks }: Program, weights: Float64Array): number {
+  return kinks.reduce((sum, kink) => (kink.limit === null ? sum + sumKinks(kink, weights) : sum), dot(linear, weights));
+}

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { priceChoice } from '#domain/optimisation/priced-choice.js';
+import { listNonConvexRows, type Problem } from '#domain/optimisation/problem.js';
+import { solveProblem, type Solution } from '#domain/optimisation/search.js';
+import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { smallProblem, solvers, type SmallMarket } from './small-problems.js';
+
+const COUNT = { type: 'Cardinality', params: { maximum: 4 } };
+const CAP = { type: 'PositionBounds', params: { upper: 0.4 } };
+const TURNOVER = { type: 'Turnover', params: { limit: 0.7 } };
+const HOLDING = { type: 'MinimumHolding', params: { threshold: 0.1 } };
+const objective = { type: 'max_return' };
+
+const MARKETS: Readonly<Record<string, Omit<SmallMarket, 'seed' | 'names'>>> = {
+  'a number, bounds and a turnover': { rows: [COUNT, CAP, TURNOVER], hasPrevious: true, objective },
+  'a minimum holding as well': { rows: [COUNT, CAP, TURNOVER, HOLDING], hasPrevious: true, objective },
+  'a number in each group and costs': {
+    rows: [COUNT, CAP, { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 1 } }],
+    hasPrevious: true,
+    costs: { bps: 300, impact: 0 },
+    objective,
+  },
+};
+
+const priced = (problem: Problem) =>
+  priceChoice({
+    problem,
+    rows: listNonConvexRows(problem).map(({ row }) => row),
+    relaxed: solveConvex(solvers.solver, problem)!,
+  });
+
+function solved(problem: Problem): Solution {
+  const outcome = solveProblem(solvers, problem);
+  if (outcome.kind !== 'solved') throw new Error('no answer');
+  return outcome.solution;
+}
+
+describe.each(Object.entries(MARKETS))('the bound of a linear objective with %s', (_, market) => {
+  test.each([1, 2, 3])('is between that of the convex rows and the optimum, seed %i', (seed) => {
+    const problem = smallProblem({ ...market, names: 14, seed });
+    const relaxed = solveConvex(solvers.solver, problem)!;
+    const exact = solved(problem);
+    expect(exact.isHeuristic).toBe(false);
+    const { bound } = priced(problem)!;
+    expect(bound).toBeLessThanOrEqual(exact.objective + 1e-9);
+    expect(bound).toBeGreaterThanOrEqual(relaxed.objective - 1e-9);
+    if (exact.objective > relaxed.objective + 1e-3)
+      expect(bound - relaxed.objective).toBeGreaterThan(0.3 * (exact.objective - relaxed.objective));
+  });
+});
+
+test('the largest return of a number of many securities is within a thousandth of its bound', () => {
+  const problem = smallProblem({
+    names: 120,
+    seed: 1,
+    rows: [
+      { type: 'Cardinality', params: { maximum: 30 } },
+      { type: 'PositionBounds', params: { upper: 0.1 } },
+      { type: 'MinimumHolding', params: { threshold: 0.01 } },
+      { type: 'Turnover', params: { limit: 0.8 } },
+    ],
+    hasPrevious: true,
+    objective,
+  });
+  const relaxed = solveConvex(solvers.solver, problem)!;
+  const { objective: value, bound } = solved(problem);
+  expect(bound).toBeGreaterThan(relaxed.objective);
+  expect(value).toBeLessThan(bound + 1e-3 * Math.abs(value));
+});
+
+test('other objectives and short positions are not priced', () => {
+  expect(priced(smallProblem({ names: 14, seed: 1, rows: [COUNT] }))).toBeUndefined();
+  const short = { type: 'PositionBounds', params: { lower: -0.1, upper: 0.4 } };
+  expect(priced(smallProblem({ names: 14, seed: 1, rows: [COUNT, short], objective }))).toBeUndefined();
+});

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { priceOptions, type OptionProblem } from '#kernels/optimisation/choices/price-options.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
+
+const LIMITS = 3;
+
+/** Returns items with three options, limits of each kind, and the option of each item that all limits allow. */
+function randomProblem(items: number, seed: number): OptionProblem {
+  const random = createCounterRandom({ seed, stream: 3 });
+  const starts = Int32Array.from({ length: items + 1 }, (_, i) => 3 * i);
+  const costs = Float64Array.from({ length: 3 * items }, (_, o) => (o % 3 === 0 ? 0 : -random.uniform()));
+  const amounts = Float64Array.from({ length: 3 * items * LIMITS }, (_, e) =>
+    Math.floor(e / LIMITS) % 3 === 0 ? 0 : random.uniform(),
+  );
+  // At most, at least, and exactly nothing of the third.
+  for (let o = 0; o < 3 * items; o++) amounts[o * LIMITS + 2]! -= o % 3 === 0 ? 0 : 0.5;
+  const lower = Float64Array.of(Number.NEGATIVE_INFINITY, items / 8, -0.02 * items);
+  const upper = Float64Array.of(items / 4, Infinity, 0.02 * items);
+  return { starts, costs, amounts, lower, upper };
+}
+
+/** Returns the least cost by trying every choice. */
+function enumerate({ starts, costs, amounts, lower, upper }: OptionProblem): number {
+  const items = starts.length - 1;
+  let least = Infinity;
+  for (let code = 0; code < 3 ** items; code++) {
+    const sums = new Float64Array(LIMITS);
+    let cost = 0;
+    for (let i = 0, rest = code; i < items; i++, rest = Math.floor(rest / 3)) {
+      const option = 3 * i + (rest % 3);
+      cost += costs[option]!;
+      for (let r = 0; r < LIMITS; r++) sums[r]! += amounts[option * LIMITS + r]!;
+    }
+    if (sums.every((sum, r) => sum >= lower[r]! && sum <= upper[r]!)) least = Math.min(least, cost);
+  }
+  return least;
+}
+
+test.each([1, 2, 3, 4])('the bound is below every choice, and near the best one, seed %i', (seed) => {
+  const problem = randomProblem(8, seed);
+  const least = enumerate(problem);
+  const { bound } = priceOptions(problem);
+  expect(least).toBeLessThan(0);
+  expect(bound).toBeLessThanOrEqual(least);
+  // Without limits the bound would be the sum of the best options.
+  expect(bound).toBeGreaterThan(least - 0.6);
+});
+
+test('the prices leave hardly any gain between the two best options of a few items', () => {
+  const problem = randomProblem(200, 5);
+  const { priced } = priceOptions(problem);
+  const gaps = Array.from({ length: 200 }, (_, i) => {
+    const [best, second] = [...priced.subarray(3 * i, 3 * i + 3)].toSorted((a, b) => a - b);
+    return second! - best!;
+  }).toSorted((a, b) => a - b);
+  // As many items are split as limits bind.
+  expect(gaps[0]).toBeLessThan(1e-6);
+  expect(gaps[LIMITS]).toBeGreaterThan(1e-6);
+});

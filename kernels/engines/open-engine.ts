@@ -1,4 +1,5 @@
 import type { Engine, EngineName } from './engine.js';
+import { openNativeKernels, type NativeSet } from './native-kernels.js';
 import { openNativeEngine } from './native.js';
 import { referenceEngine } from './reference.js';
 import { openTensorflowEngine } from './tensorflow.js';
@@ -32,14 +33,18 @@ const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
 
 /**
  * Opens the engine of a setting, or the best available one instead. `threads` returns the number of threads that a
- * large problem may use: see `openWasmEngine`.
+ * large problem may use: see `openWasmEngine`. `native` may name an instruction set, such as `native:avx2`; the best one by default.
  */
-export async function openEngine(setting: EngineSetting, threads: () => number = () => 1): Promise<EngineChoice> {
+export async function openEngine(
+  setting: EngineSetting | `native:${NativeSet}`,
+  threads: () => number = () => 1,
+): Promise<EngineChoice> {
   const refusals: { name: EngineName; why: string }[] = [];
-  for (const name of CANDIDATES[setting]) {
+  const [asked, set] = setting.split(':') as [EngineSetting, NativeSet | undefined]; // By the type of the setting.
+  for (const name of CANDIDATES[asked]) {
     try {
-      const { engine, exact = engine } = await OPEN[name](threads);
-      return { engine, exact, refused: refusals, asAsked: setting === 'auto' || name === setting };
+      const { engine, exact = engine } = await OPEN[name](threads, set);
+      return { engine, exact, refused: refusals, asAsked: asked === 'auto' || name === asked };
     } catch (failure) {
       refusals.push({ name, why: failure instanceof Error ? failure.message : String(failure) });
     }
@@ -59,9 +64,9 @@ interface Opened {
   readonly exact?: Engine;
 }
 
-const OPEN: Readonly<Record<EngineName, (threads: () => number) => Promise<Opened>>> = {
+const OPEN: Readonly<Record<EngineName, (threads: () => number, set?: NativeSet) => Promise<Opened>>> = {
   wasm: async (threads) => ({ engine: openWasmEngine({ threads }) }),
-  native: async (threads) => ({ engine: openNativeEngine({ threads }) }),
+  native: async (threads, set) => ({ engine: openNativeEngine({ threads, native: openNativeKernels(set) }) }),
   async tensorflow(threads) {
     const { engine: exact } = await openEngine('auto', threads);
     return { engine: await openTensorflowEngine(exact), exact };

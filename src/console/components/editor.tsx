@@ -47,6 +47,7 @@ interface EditorProps {
   /** Scope of its writes. Default: `write`. */
   readonly scope?: Scope;
   readonly title: string;
+  readonly subtitle?: string | undefined;
   readonly above: Parameters<typeof Page>[0]['above'];
   readonly opened: Opened;
   /** Checks a document with the service. Default: it is checked when it is saved. */
@@ -89,6 +90,7 @@ export function Editor(props: EditorProps) {
   return (
     <Page
       title={title}
+      subtitle={props.subtitle}
       above={above ?? []}
       actions={
         may(scope) ? (

@@ -27,6 +27,16 @@ export function pathWords(path: Path, document: JsonObject | undefined): string 
   return steps.length === 0 ? 'All of it' : steps.join(', ');
 }
 
+/** Members whose texts are choices of the contract. */
+const CHOSEN: ReadonlySet<string | number | undefined> = new Set(['rebalance', 'treatment']);
+
+/** Formats a text of a document: a choice or a type reads as words (`BufferedTopN` as `Buffered top N`), others are unchanged. */
+export function choiceWords(path: Path, text: string): string {
+  if (path.at(-1) === 'type')
+    return text.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').replaceAll(/ [A-Z](?=[a-z])/g, (word) => word.toLowerCase());
+  return CHOSEN.has(path.at(-2)) ? text.replaceAll('_', ' ') : text;
+}
+
 /** Returns the steps of a JSON pointer. @source RFC 6901 */
 export const pathOfPointer = (pointer: string): Path =>
   pointer

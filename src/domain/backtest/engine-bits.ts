@@ -4,7 +4,7 @@ import { compareVersions, parseVersion } from '#base/text/version.js';
  * First engine version whose runs have the same bits as runs of this version. Set it to the next release when the bits
  * change: earlier runs are then reported as stale.
  */
-export const SAME_BITS_SINCE = '0.4.0';
+export const SAME_BITS_SINCE = '0.5.0';
 
 /**
  * Returns true if a run of another version may have other bits: the version is earlier than `SAME_BITS_SINCE`, or later

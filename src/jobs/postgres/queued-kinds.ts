@@ -9,7 +9,7 @@ import type { Lane } from '../compute-pool.js';
  * | generation | releases |
  * | 1, not written | up to 0.3.0 |
  * | 2 | 0.4.0 |
- * | 3 | later ones: plug-ins call functions of `rows` |
+ * | 3 | from 0.5.0: plug-ins call functions of `rows` |
  */
 const GENERATION = 3;
 const SEPARATOR = '/';

@@ -8,7 +8,6 @@ import { zipOf } from '#console/pages/data/zip.js';
 import { needsMapping } from '#console/pages/data/mapping.js';
 import { findingsAt, parseValues, pointerLabel, refusedIn, withUnit } from '#console/pages/sweeps/values.js';
 import { duration, isDate, monthsBefore, zoneText } from '#console/words/dates.js';
-import { pathOfPointer, pathWords } from '#console/words/labels.js';
 import { compact } from '#console/words/amounts.js';
 import { plainSentence } from '#console/words/methodology.js';
 import { bytes, change, figure, formatLargeUnits, percent, signClass } from '#console/words/numbers.js';
@@ -194,22 +193,6 @@ test('the risk of a solution names its returns: a stored model, a count, or the 
     usual,
   ]);
   expect(riskWindow(undefined, undefined)).toBeNull();
-});
-
-test('a field is called by its labels, a row by its id, and by its number where nothing names it', () => {
-  const document = {
-    pipeline: {
-      selection: [
-        { id: 'a', type: 'A' },
-        { type: 'TopN', params: { count: 5 } },
-      ],
-    },
-  };
-  const formatWords = (pointer: string, of?: typeof document) => pathWords(pathOfPointer(pointer), of);
-  expect(formatWords('/pipeline/selection/1/params/count', document)).toBe('Selection, TopN, Count');
-  expect(formatWords('/pipeline/selection/0/params/count', document)).toBe('Selection, a, Count');
-  expect(formatWords('/pipeline/selection/1/params/count')).toBe('Selection, 2, Count');
-  expect(formatWords('/base_value')).toBe('Base value');
 });
 
 test('a time has its zone, and a day is one of the calendar', () => {

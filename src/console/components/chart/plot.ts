@@ -101,7 +101,7 @@ function axesOf({ unit, isLog }: PlotOptions, style: Style): uPlot.Axis[] {
       ...common,
       grid: { show: false },
       size: 26,
-      space: 72,
+      space: (_, __, least, most, width) => dateSpace(most - least, width),
       values: (_, splits, __, ___, step) => splits.map((at) => dayText(at, step)),
     },
     {
@@ -116,6 +116,14 @@ function axesOf({ unit, isLog }: PlotOptions, style: Style): uPlot.Axis[] {
 }
 
 const MONTH = 28 * 86_400;
+
+/** Minimum distance of dates on the axis, in pixels, and that of years, which are shorter. */
+const DATE_SPACE = 72;
+const YEAR_SPACE = 44;
+
+/** Returns the minimum distance of labels: that of years if more than half a year lies between them. */
+const dateSpace = (seconds: number, width: number): number =>
+  (seconds / width) * YEAR_SPACE > 6 * MONTH ? YEAR_SPACE : DATE_SPACE;
 
 /** Returns a year, a month or a day, depending on the step of the axis. */
 function dayText(seconds: number, step: number): string {

@@ -1,6 +1,6 @@
 import type { DocumentChange } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
-import { pathOfPointer, pathWords } from '../../words/labels.js';
+import { choiceWords, pathOfPointer, pathWords } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import './versions.css';
 
@@ -20,8 +20,8 @@ export function ChangeTable({ label, changes, document }: ChangeTableProps) {
           <th scope="row" title={path}>
             {pathWords(pathOfPointer(path), document)}
           </th>
-          <td>{op === 'add' ? '–' : <Value value={before as Json} />}</td>
-          <td>{op === 'remove' ? '–' : <Value value={after as Json} />}</td>
+          <td>{op === 'add' ? '–' : <Value path={pathOfPointer(path)} value={before as Json} />}</td>
+          <td>{op === 'remove' ? '–' : <Value path={pathOfPointer(path)} value={after as Json} />}</td>
         </tr>
       ))}
     </WrittenTable>
@@ -38,7 +38,7 @@ export function FieldTable({ label, document }: { readonly label: string; readon
             {pathWords(path, document)}
           </th>
           <td>
-            <Value value={value} />
+            <Value path={path} value={value} />
           </td>
         </tr>
       ))}
@@ -105,13 +105,15 @@ export function WrittenTable({ label, heads, children }: WrittenTableProps) {
   );
 }
 
+const textOf = (value: Json): string => (typeof value === 'boolean' ? (value ? 'yes' : 'no') : JSON.stringify(value));
+
 /** Maximum number of characters of a value before it is folded. */
 const SHOWN_MAX = 200;
 
 /** Renders a JSON value; a long one is shown in full when it is opened. */
-function Value({ value }: { readonly value: Json }) {
+function Value({ path, value }: { readonly path: Path; readonly value: Json }) {
   if (value === null) return <>–</>;
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const text = typeof value === 'string' ? choiceWords(path, value) : textOf(value);
   if (text.length <= SHOWN_MAX) return <>{text}</>;
   return (
     <details>

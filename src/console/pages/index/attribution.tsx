@@ -155,7 +155,7 @@ function Total({ view }: { readonly view: AttributionView }) {
           { term: 'Return of the portfolio', value: change(total), kind: signClass(total) },
           { term: 'Costs', value: change(cost), kind: signClass(cost), help: 'Effect of transaction costs' },
           {
-            term: 'Cap',
+            term: 'Effect of the cap',
             value: change(cap),
             kind: signClass(cap),
             help: 'Return of the index minus that of the uncapped index',

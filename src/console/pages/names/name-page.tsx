@@ -1,11 +1,10 @@
-import type { CorporateActionsResponse, PricesResponse, ReferenceResponse } from '#clients/typescript/divisor.js';
+import type { CorporateActionsResponse, PricesResponse } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
 import type { Line, Mark, Unit } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
-import { Facts } from '../../components/facts.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
@@ -24,6 +23,7 @@ import { compact } from '../../words/amounts.js';
 import { monthsBefore } from '../../words/dates.js';
 import { change, decimal, figure, formatMoney, percent, signClass } from '../../words/numbers.js';
 import { inStore, overDay, overMonths, overYearToDate, volatilityOf, yearOf } from './last-year.js';
+import { Reference } from './reference-data.js';
 import './names.css';
 
 /** Page of one security: its prices, its corporate actions, and its reference data. */
@@ -40,6 +40,7 @@ export function NamePage({ params }: PageProps) {
   const sector = reference.data?.fields['SECTOR'];
   const priced = reference.data?.fields['CURRENCY'];
   const currency = typeof priced === 'string' ? priced : null;
+  const exit = actions.data?.actions.findLast(({ type }) => EXITS.has(type));
   return (
     <Page
       title={identifier}
@@ -54,6 +55,7 @@ export function NamePage({ params }: PageProps) {
           {typeof company === 'string' && <span>{company}</span>}
           {typeof sector === 'string' && <Badge>{sector}</Badge>}
           {currency !== null && <Badge>{currency}</Badge>}
+          {exit !== undefined && <Badge kind="warning">{`${wordOf(exit.type)} ${exit.ex_date}`}</Badge>}
         </>
       }
     >
@@ -74,6 +76,9 @@ export function NamePage({ params }: PageProps) {
     </Page>
   );
 }
+
+/** Corporate actions after which a security is no longer traded. */
+const EXITS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
 interface SecurityProps {
   readonly identifier: string;
@@ -332,19 +337,3 @@ const actionColumns = (currency: string | null): readonly Column<Action>[] => [
   { id: 'cash', title: 'Cash', width: 72, align: 'right', priority: 5, value: ({ cash }) => cash },
   { id: 'related', title: 'Related security', width: 100, priority: 4, value: ({ related }) => related },
 ];
-
-function Reference({ view: { fields, universes } }: { readonly view: ReferenceResponse }) {
-  const entries = Object.entries(fields).filter(([, value]) => value !== null);
-  if (entries.length === 0 && universes.length === 0) return <p class="quiet">The store contains none.</p>;
-  return (
-    <Facts
-      facts={[
-        ...entries.map(([name, value]) => [name, typeof value === 'number' ? figure(value) : String(value)] as const),
-        ...universes.map(
-          ({ universe, name, start, end, current }) =>
-            [`In ${name ?? universe}`, `${start ?? 'always'} to ${end ?? 'now'}${current ? '' : ', ended'}`] as const,
-        ),
-      ]}
-    />
-  );
-}

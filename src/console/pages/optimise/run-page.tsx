@@ -292,9 +292,9 @@ const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Co
   ...WEIGHTS.slice(0, POINT_AFTER),
   numeric({
     id: 'point',
-    title: label.replace(/ of .*/, ''),
+    title: `Frontier, ${label.replace(/ of .*/, '').toLowerCase()}`,
     help: 'Weight at the selected point of the frontier',
-    width: 84,
+    width: 124,
     priority: 2,
     of: ({ identifier }) => weights[identifier] ?? 0,
     write: percent,

@@ -37,7 +37,11 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
     <Section title="Correlations" aside="similar securities next to each other">
       <div class="correlation-map">
         {names.length <= NAMED_MAX && (
-          <ol class="correlation-names" aria-hidden="true">
+          <ol
+            class="correlation-names"
+            aria-hidden="true"
+            style={{ fontSize: `min(10px, ${ROWS_SHARE / names.length}cqi)` }}
+          >
             {order.map((at) => (
               <li key={at}>{names[at]}</li>
             ))}
@@ -73,6 +77,9 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
 
 /** Securities up to which rows have room for names. */
 const NAMED_MAX = 48;
+
+/** Percentage of the width of the map that its rows have as height together, to scale their names by. */
+const ROWS_SHARE = 88;
 
 interface Painted {
   readonly matrix: readonly (readonly number[])[];

@@ -17,6 +17,7 @@ import '../designer/designer.css';
 
 /** The id of a list is in its address, not in its body. */
 interface OpenedList extends Opened {
+  readonly name: string;
   readonly unknown: readonly string[];
   readonly identifiers: readonly string[];
 }
@@ -30,6 +31,7 @@ export function WatchlistPage({ params }: PageProps) {
       {(first) => (
         <Editor
           title={id ?? 'New watchlist'}
+          subtitle={id === null ? undefined : first.name}
           above={[
             { address: '/console/data', text: 'Data' },
             { address: '/console/watchlists', text: 'Watchlists' },
@@ -69,10 +71,13 @@ export function WatchlistPage({ params }: PageProps) {
 }
 
 async function listOf(id: string | null, signal?: AbortSignal): Promise<OpenedList> {
-  if (id === null) return { document: { id: '', name: '', identifiers: [] }, etag: null, unknown: [], identifiers: [] };
+  if (id === null) {
+    const document = { id: '', name: '', identifiers: [] };
+    return { document, etag: null, name: '', unknown: [], identifiers: [] };
+  }
   const { answer, etag } = await service.value.callWithEtag('getWatchlist', { params: { watchlist_id: id }, signal });
   const { name, description, identifiers, unknown } = answer;
-  return { document: { id, name, description, identifiers }, etag, unknown, identifiers };
+  return { document: { id, name, description, identifiers }, etag, name, unknown, identifiers };
 }
 
 type WatchlistBody = Operations['putWatchlist']['request']['body'];

@@ -79,8 +79,10 @@ export function Publication({ id, run }: PublicationProps) {
       )}
       {isEmpty && <LinkCards label="More about publication" cards={cardsOf(id)} />}
       <p class="quiet">
-        <GuideLink page="publish">How publication works</GuideLink>{' '}
-        <a href={governanceAddress('statements', id)}>Benchmark statement</a>{' '}
+        <GuideLink page="publish">How publication works</GuideLink>
+        {' · '}
+        <a href={governanceAddress('statements', id)}>Benchmark statement</a>
+        {' · '}
         <a href={addressOf(governanceAddress('errors'), { 'errors.q': id })}>Register of errors</a>
       </p>
     </div>

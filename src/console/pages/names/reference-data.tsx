@@ -1,0 +1,20 @@
+import type { ReferenceResponse } from '#clients/typescript/divisor.js';
+import { Facts } from '../../components/facts.js';
+import { figure } from '../../words/numbers.js';
+
+/** Renders the latest known reference data of a security, and the universes it belongs to. */
+export function Reference({ view: { fields, universes } }: { readonly view: ReferenceResponse }) {
+  const entries = Object.entries(fields).filter(([, value]) => value !== null);
+  if (entries.length === 0 && universes.length === 0) return <p class="quiet">The store contains none.</p>;
+  return (
+    <Facts
+      facts={[
+        ...entries.map(([name, value]) => [name, typeof value === 'number' ? figure(value) : String(value)] as const),
+        ...universes.map(
+          ({ universe, name, start, end, current }) =>
+            [`In ${name ?? universe}`, `${start ?? 'always'} to ${end ?? 'now'}${current ? '' : ', ended'}`] as const,
+        ),
+      ]}
+    />
+  );
+}

@@ -1,0 +1,160 @@
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { readMethodologies } from '#cli/methodology-files.js';
+import { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { createTemplateDocuments } from '#domain/documents/methodology-template.js';
+import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import { shareMarket } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import type { ThreadPool } from '#jobs/compute-pool.js';
+import { RUN_FILES } from '#jobs/tasks/runs.js';
+import { createPool } from '#jobs/pool.js';
+import { nativeSets } from '#kernels/engines/native-kernels.js';
+import { openEngine } from '#kernels/engines/open-engine.js';
+import { contentHash } from '#market/content/content.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { contentOf } from '../market/store-folder.js';
+import { drawStore, writeStore } from '../methodologies/store.js';
+import { IS_SOAK } from '../soak.js';
+import { temporaryFolders } from '../store/temporary-folder.js';
+import { writeOutputs } from './task-outputs.js';
+
+/** Runs of `npm test`; the soak makes all. */
+const QUICK = new Set(['hierarchical-risk-parity', 'PositionBounds', '{}']);
+
+const BASE_DATE = '2015-04-01';
+const calendars = openCalendars();
+const folder = join(await temporaryFolders()(), 'store');
+await writeStore(drawStore(), folder);
+const content = await contentOf(folder);
+const { identifiers } = content;
+const handle = shareMarket({
+  ...content,
+  datasetId: 'drawn',
+  contentHash: await contentHash(content),
+  adjustment: 'none',
+  currency: 'USD',
+});
+const written = await writeOutputs();
+/** Pools by engine: their thread loads the program once for all tests. */
+const pools = new Map<string, ThreadPool>();
+afterAll(async () => {
+  for (const pool of pools.values()) await pool.close();
+  await written.remove();
+});
+
+/** Runs a task in a thread of a pool, and returns the hashes of what it stores. */
+type Golden = (pool: ThreadPool) => Promise<unknown>;
+
+const backtests = readMethodologies().flatMap((template): (readonly [string, Golden])[] => {
+  const bodies = createTemplateDocuments(template, { baseDate: BASE_DATE });
+  const documents: Record<string, IndexDocument> = {};
+  for (const body of bodies) {
+    const { document } = validateIndex(body, { calendars: calendars.list(), indexOf: (id) => documents[id] });
+    documents[document!.id] = document!; // The templates of the package are valid.
+  }
+  return Object.values(documents).map(({ id, name }) => [
+    template.id,
+    async (pool) => {
+      const plan = { runId: id, name, indexId: id, documents, request: BacktestFields.parse({}) };
+      const input = { market: handle, plan, engineVersion: 'any', outputs: written.outputs(...RUN_FILES) };
+      const { columns, prices, checkpoint } = await pool.run({ lane: 'heavy', task: 'backtest', input }).output;
+      return [id, columns.sha256, prices?.sha256, checkpoint?.sha256];
+    },
+  ]);
+});
+
+const models = [
+  {},
+  { intensity_method: 'ledoit_wolf' },
+  { half_life: 40, target: 'scaled_identity' },
+  { intensity: 0 },
+  { estimator: 'statistical', factors: 3 },
+  { estimator: 'industries' },
+  { start: '2017-12-01', intensity_method: 'ledoit_wolf' }, // fewer observations than securities
+].map((settings): readonly [string, Golden] => [
+  JSON.stringify(settings),
+  async (pool) => {
+    const request = RiskModelRequest.parse({ identifiers, ...settings });
+    const outputs = written.outputs('covariance', 'factors');
+    const input = { market: handle, universe: { kind: 'names', identifiers } as const, request, outputs };
+    const { covariance, factors, diagnostics } = await pool.run({ lane: 'heavy', task: 'estimate-risk-model', input })
+      .output;
+    return [covariance.sha256, factors?.sha256, diagnostics];
+  },
+]);
+
+const index = IndexDocument.parse({
+  id: 'CAP',
+  name: 'Cap',
+  calendar: 'XNYS',
+  base_date: BASE_DATE,
+  pipeline: { weighting: { type: 'MarketCapWeight' } },
+});
+const optimisations = CONSTRAINT_CLASSES.map(({ type, example }): readonly [string, Golden] => [
+  type,
+  async (pool) => {
+    const request = OptimisationRequest.parse({ index_id: index.id, constraint_set_id: type, start: '2016-06-01' });
+    const terms = {
+      runId: type,
+      documents: { CAP: index },
+      constraints: [ConstraintRow.parse(example)],
+      request,
+      measuredBy: null,
+    };
+    const input = { ...terms, market: handle, outputs: written.outputs('result') };
+    return (await pool.run({ lane: 'heavy', task: 'optimise', input }).output).result.sha256;
+  },
+]);
+
+/** Results by position; a refusal by its message. */
+async function resultsOn(numerics: string, goldens: readonly (readonly [string, Golden])[]): Promise<unknown[]> {
+  const pool = pools.get(numerics) ?? createPool({ workers: 1, numerics });
+  pools.set(numerics, pool);
+  const results: unknown[] = [];
+  for (const [name, run] of goldens)
+    results.push([
+      name,
+      await run(pool).catch((failure: unknown) => {
+        if (failure instanceof Refusal) return failure.message;
+        throw failure;
+      }),
+    ]);
+  return results;
+}
+
+function listNativeEngines() {
+  try {
+    return nativeSets().map((set) => `native:${set}` as const);
+  } catch (failure) {
+    console.log(`Stored results are not compared with native kernels: ${(failure as Error).message}`);
+    return [];
+  }
+}
+
+describe.skipIf(listNativeEngines().length === 0)(
+  'native kernels of each instruction set store the bits of WebAssembly',
+  () => {
+    test.each([
+      ['runs of the published methodologies', backtests],
+      ['risk models', models],
+      ['optimisations with each constraint', optimisations],
+    ])('as %s', { timeout: 1_800_000 }, async (kind, all) => {
+      const goldens = all.filter(([name]) => IS_SOAK || QUICK.has(name));
+      const plain = await resultsOn('wasm', goldens);
+      expect(plain).toHaveLength(goldens.length);
+      const stored = plain.filter((result) => !/^[A-Z].* /.test(String((result as [string, unknown])[1])));
+      expect(stored.length).toBeGreaterThan(goldens.length / 2);
+      if (IS_SOAK) console.log(`${stored.length} stored, ${goldens.length - stored.length} refused, ${kind}`);
+      for (const engine of listNativeEngines()) {
+        expect((await openEngine(engine)).asAsked).toBe(true);
+        expect(await resultsOn(engine, goldens), engine).toEqual(plain);
+      }
+    });
+  },
+);

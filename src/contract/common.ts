@@ -35,7 +35,10 @@ export const Finding = defineObject(() => ({
   last_date: IsoDate.optional(),
   file: z.string().optional(),
   position: z
-    .strictObject({ start: z.int().min(0), end: z.int().min(0) })
+    .strictObject({
+      start: z.int().min(0).meta({ description: 'Offset of the first character.' }),
+      end: z.int().min(0).meta({ description: 'Offset after the last character.' }),
+    })
     .optional()
     .meta({
       description: 'Characters of an expression sent as text: from `start` to before `end`.',

@@ -145,7 +145,7 @@ const DASHBOARD_SCHEMA = {
 
 /** Tests that follow procedures of the runbooks, each with a part of its title. */
 const WALKS: readonly (readonly [section: string, file: string, title: string])[] = [
-  ['Database failover', 'test/cli/cluster/silent-database.test.ts', 'serves again when it answers'],
+  ['Database failover', 'test/cli/cluster/silent-database.test.ts', 'serves again when the database answers'],
   ['Full disk', 'test/durability/full-disk.test.ts', 'a full volume refuses writes'],
   [
     'Lost place of results',

@@ -4327,9 +4327,9 @@ export interface Finding {
   readonly file?: string | undefined;
   /** Characters of an expression sent as text: from `start` to before `end`. */
   readonly position?: {
-    /** First date. */
+    /** Offset of the first character. */
     readonly start: number;
-    /** Last date. */
+    /** Offset after the last character. */
     readonly end: number;
   } | undefined;
 }

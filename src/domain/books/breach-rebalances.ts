@@ -82,7 +82,7 @@ interface WatchState {
   readonly open: Set<string>;
   /** Effective session of the latest rebalance that a breach triggered. */
   calledUntil: number;
-  /** Present if that session is after the last one. */
+  /** Rebalance that a breach triggered and that takes effect after the last session. */
   called?: Compositions['called'];
 }
 

@@ -21,7 +21,7 @@ interface VectorMemory {
 /** Reads the values of a column, chunk by chunk. */
 export type ReadValues = (vector: Vector, count: number) => ResultColumn;
 
-/** A column of a result by the types that files have. */
+/** Name of a result column, and its type in exported files. */
 export interface TypedColumn {
   readonly name: string;
   readonly type: ColumnType;

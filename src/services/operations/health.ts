@@ -72,7 +72,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       return { name, ok: fault === undefined, message: fault ?? note?.() ?? null };
     });
   let states: Health['states'] = [];
-  /** Lists a state that differs from the last one. */
+  /** Appends a state to the history if it differs from the last one. */
   const noteState = (status: Health['status'], reason: string | null): void => {
     const last = states.at(-1);
     if (last?.status === status && last.reason === reason) return;

@@ -12,7 +12,7 @@ export interface RunDefinition {
   readonly request: ResolvedRequest;
 }
 
-/** @throws Refusal RUN_NOT_FOUND for a run stored without it, DOCUMENT_UNREADABLE */
+/** @throws Refusal RUN_NOT_FOUND if the run was stored without its plan, DOCUMENT_UNREADABLE if the plan cannot be read */
 export async function runDefinition(
   artifacts: Pick<ArtifactStore, 'read' | 'file'>,
   run: RunDocument,

@@ -78,7 +78,7 @@ function createWatch(
   if ('rowsOn' in limits)
     return watchLimits(yieldWatchedDates(columns, to, { issuersOn, rowsOn: limits.rowsOn }), options);
   const [dates] = measureRules(columns, [rule!], { issuersOn, by, to, keep, onDate, ...options });
-  return watchMeasured(dates!, options); // Without rows of the client there is exactly one rule.
+  return watchMeasured(dates!, options); // Exactly one rule is measured if the request has no rows.
 }
 
 function breachBody({ row, begin, end, cause, worst }: Breach, dateOf: (at: number) => string) {

@@ -52,7 +52,7 @@ function createFilledByHand(names: readonly PackName[], held: Float64Array, cash
   while (sumCash() < 0 && lower(listAboveTarget().filter((i) => after[i] === first[i])));
   while (sumCash() < 0 && lower(listPurchases()));
   const lackOf = (i: number) => names[i]!.weight * net - after[i]! * names[i]!.price;
-  /** Returns the distance to the next whole lot below the target; an odd lot does not count. */
+  /** Returns the holding after the purchase of one more lot: the smallest larger one that is whole lots below the first. */
   const oneMore = (i: number): number => {
     const { lot } = names[i]!;
     for (let lots = 0; ; lots++) if (first[i]! - (lots + 1) * lot <= after[i]!) return first[i]! - lots * lot;

@@ -4819,9 +4819,9 @@ class FieldWeightWeighting(_FieldWeightWeighting, total=False):
 
 
 class FindingPosition(t.TypedDict):
-    #: First date.
+    #: Offset of the first character.
     start: int
-    #: Last date.
+    #: Offset after the last character.
     end: int
 
 

@@ -112,7 +112,7 @@ export function createReturnProgram(base: Program, means: Float64Array): Program
   return { ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) };
 }
 
-/** Tolerance for exceeding a row, relative to 1 and its bound. */
+/** Tolerance for violating the bound of a row, relative to 1 + |bound|. */
 const HELD = 1e-10;
 
 /**

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { availableParallelism, totalmem } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer } from 'vitest/node';
@@ -76,13 +76,6 @@ const ROOMY = ['--max-semi-space-size=32', '--min-semi-space-size=32', '--initia
  */
 const OWN_GARBAGE = '--single-threaded-gc';
 
-/**
- * Number of workers beyond that of cores: a file waits for processes, disks and time limits for almost half of its time,
- * so one more left a fifth of two cores idle. The memory of a worker grows with the files that it runs.
- */
-const WAITING_WORKERS = 3;
-const WORKER_BYTES = 3 * 2 ** 30;
-
 /** Common settings of the kinds; not inherited, because an inherited number of workers would override the command line. */
 const kind = (name, settings) => ({
   test: {
@@ -100,7 +93,8 @@ const kind = (name, settings) => ({
 
 export default defineConfig({
   test: {
-    maxWorkers: Math.max(1, Math.min(availableParallelism() + WAITING_WORKERS, Math.floor(totalmem() / WORKER_BYTES))),
+    // One more than cores, because many files wait for processes, disks and time limits.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/run-folder.mjs',
     projects: [

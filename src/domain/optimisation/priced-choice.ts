@@ -142,7 +142,7 @@ function takeStarts(counts: readonly CountRow[], gains: Float64Array): Uint8Arra
     for (const { members, maximum } of counts) {
       const own = new Uint8Array(held.length);
       for (const i of members) own[i] = held[i]!;
-      for (const i of order.filter((name) => own[name] === 1).slice(Math.ceil(share * maximum))) held[i] = 0;
+      for (const i of order.filter((security) => own[security] === 1).slice(Math.ceil(share * maximum))) held[i] = 0;
     }
     return held;
   });

@@ -60,9 +60,10 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     yield query('market', 'warm-up', () => ({ names: [], market: handle, plan: null }));
     yield code('heavy');
     if (market.dates.length * market.identifiers.length > CELLS_MAX) return;
-    yield practice('run', served); // It saves a job more than all later turns, and delays views by a second at most.
+    const practice = practiceOn(served);
+    yield practice('run'); // It saves a job more than all later turns, and delays views by a second at most.
     yield* questionsOn(served);
-    for (const key of PRACTICE_TURNS) yield practice(key, served);
+    for (const key of PRACTICE_TURNS) yield practice(key);
     yield* exposuresOn(served);
     const askedRun = asked === undefined ? undefined : await runs.find(asked);
     // Of several services, only one may prepare a run: the one that was asked for it.
@@ -70,17 +71,15 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   }
 
   /** Practice whose results are discarded: one per new market, and as many per thread as make its code fast. */
-  const practice = (key: string, { handle, market }: ServedMarket): WarmUpRequest =>
-    query(
-      key,
-      'warm-up',
-      async () => {
-        const run = await runs.readLatest();
-        const plan = await practicePlan(documents, await runs.indexOf(run), market);
-        return { names: [], market: handle, plan, storedPrices: run ? listEarlierFiles(run) : [] };
-      },
-      'heavy',
-    );
+  function practiceOn({ handle, market }: ServedMarket): (key: string) => WarmUpRequest {
+    const findInput = async () => {
+      const run = await runs.readLatest();
+      const plan = await practicePlan(documents, await runs.indexOf(run), market);
+      return { names: [], market: handle, plan, storedPrices: run ? listEarlierFiles(run) : [] };
+    };
+    let input: ReturnType<typeof findInput> | undefined;
+    return (key) => query(key, 'warm-up', () => (input ??= findInput()), 'heavy');
+  }
 
   async function* questionsOn(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const run = await runs.readLatest();

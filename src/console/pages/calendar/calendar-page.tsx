@@ -10,6 +10,7 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Toggles } from '../../components/toggles.js';
 import { Answered } from '../../components/wait.js';
+import { WeekdayDate } from '../../components/weekday-date.js';
 import { attempt } from '../../state/actions.js';
 import { useExchanges } from '../../state/exchanges.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
@@ -17,7 +18,7 @@ import { useResource } from '../../state/resource.js';
 import { hasKey, service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { closuresAddress, indexAddress } from '../../words/addresses.js';
-import { monthsBefore, weekday } from '../../words/dates.js';
+import { monthsBefore } from '../../words/dates.js';
 import { count, countValues } from '../../words/numbers.js';
 import { EVENT_KINDS, KINDS_OF_BADGES, wordsOf, type EventKind } from './event-kinds.js';
 import { MonthGrid, today } from './month-grid.js';
@@ -254,11 +255,7 @@ const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Even
     title: 'Date',
     width: 124,
     value: ({ date }) => date,
-    show: ({ date }) => (
-      <>
-        {date} <span class="quiet">{weekday(date)}</span>
-      </>
-    ),
+    show: ({ date }) => <WeekdayDate date={date} />,
   },
   {
     id: 'kind',

@@ -4,9 +4,9 @@ import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
+import { WeekdayDate } from '../../components/weekday-date.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { weekday } from '../../words/dates.js';
 import { KINDS_OF_BADGES, wordsOf } from './event-kinds.js';
 
 type Event = EventsView['events'][number];
@@ -45,11 +45,7 @@ const COLUMNS: readonly Column<Event>[] = [
     title: 'Date',
     width: 124,
     value: ({ date }) => date,
-    show: ({ date }) => (
-      <>
-        {date} <span class="quiet">{weekday(date)}</span>
-      </>
-    ),
+    show: ({ date }) => <WeekdayDate date={date} />,
   },
   {
     id: 'kind',

@@ -7,13 +7,14 @@ import { Page, Section } from '../../components/page.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
+import { WeekdayDate } from '../../components/weekday-date.js';
 import type { PageProps } from '../../state/page-props.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress, scheduleAddress } from '../../words/addresses.js';
-import { moment, weekday } from '../../words/dates.js';
+import { moment } from '../../words/dates.js';
 import { count, NONE } from '../../words/numbers.js';
 import { DayHistory } from './day-history.js';
 import { DayPanel } from './day-panel.js';
@@ -147,11 +148,7 @@ const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
     title: 'Session',
     width: 132,
     value: ({ date }) => date,
-    show: ({ date }) => (
-      <>
-        {date} <span class="quiet">{weekday(date)}</span>
-      </>
-    ),
+    show: ({ date }) => <WeekdayDate date={date} />,
   },
   {
     id: 'state',

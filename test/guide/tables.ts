@@ -157,7 +157,9 @@ function methodologySections(): string {
 /** Returns the ids of the documents of a template as part of a sentence. */
 function listIds(ids: readonly string[]): string {
   const marked = ids.map((own) => `\`${own}\``);
-  return ids.length === 1 ? `the index ${marked[0]}` : `the indices ${marked.slice(0, -1).join(', ')} and ${marked.at(-1)}`;
+  return ids.length === 1
+    ? `the index ${marked[0]}`
+    : `the indices ${marked.slice(0, -1).join(', ')} and ${marked.at(-1)}`;
 }
 
 const MARKED = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;

@@ -18,7 +18,7 @@ export interface PlacedCadence {
 /** Required order of the dates of every rebalance. */
 interface Order {
   readonly member: 'reference' | 'announcement' | 'pricing_date';
-  /** Returns the position that violates it, and the one with which it is compared; undefined if the order holds. */
+  /** Violation of an order: the position of the date, and the position with which it is compared. */
   readonly broken: (dates: ReviewPositions, effective: number) => Broken | undefined;
 }
 
@@ -53,7 +53,7 @@ const ORDERS: readonly Order[] = [
   },
 ];
 
-/** Checks that the first of two positions is after the second. @param named position from the member */
+/** Requires the first of two positions to be after the second. @param named the position that the member determines */
 function requireAfter(
   first: number | undefined,
   second: number | undefined,
@@ -66,7 +66,7 @@ function requireAfter(
 }
 
 /**
- * Reports dates by rule that are out of order on the calendar, each with the first affected rebalance. The base
+ * Reports date rules whose dates are out of order on the calendar, each with the first affected rebalance. The base
  * rebalance is excluded, because its dates are never after its session.
  */
 export function checkDateOrder(cadence: PlacedCadence): Finding[] {
@@ -89,7 +89,7 @@ export function checkDateOrder(cadence: PlacedCadence): Finding[] {
   });
 }
 
-/** Reports a rebalance that takes effect before the phase of the previous one is complete. */
+/** Reports a rebalance that takes effect before the phase of the previous rebalance is complete. */
 export function checkPhase(cadence: PlacedCadence): Finding[] {
   const { rebalance, calendar, path } = cadence;
   const closes = countPhaseCloses(rebalance.phase);

@@ -18,10 +18,11 @@ export interface PlacedCadence {
 /** Required order of the dates of every rebalance. */
 interface Order {
   readonly member: 'reference' | 'announcement' | 'pricing_date';
-  /** Violation of an order: the position of the date, and the position with which it is compared. */
+  /** Returns the violation of the order by the dates of a review; undefined if the order holds. */
   readonly broken: (dates: ReviewPositions, effective: number) => Broken | undefined;
 }
 
+/** Violation of an order: position of the date, and position with which it is compared. */
 interface Broken {
   readonly at: number;
   readonly than: number;
@@ -53,7 +54,7 @@ const ORDERS: readonly Order[] = [
   },
 ];
 
-/** Requires the first of two positions to be after the second. @param named the position that the member determines */
+/** Returns a violation if the first position is after the second. @param named position that the member determines */
 function requireAfter(
   first: number | undefined,
   second: number | undefined,

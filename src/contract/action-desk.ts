@@ -18,14 +18,14 @@ export const DeskAction = defineObject(() => ({
   ...ActionTerms.shape,
   action_id: z
     .string()
-    .meta({ description: 'Id of the action: of its store, security, type, ex-date and related security.' }),
+    .meta({ description: 'Id of the action, derived from its store, security, type, ex-date and related security.' }),
   status: z.enum(['announced', 'paid', 'cancelled']).nullable().meta({ description: 'Null: unknown.' }),
   announced: z.string().nullable().meta({ description: 'Day of the announcement.' }),
   state: z.enum(DESK_STATES).meta({
     description:
       '`new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected.',
   }),
-  flags: z.array(z.string()).meta({ description: 'Reasons to review it, and differences from other sources.' }),
+  flags: z.array(z.string()).meta({ description: 'Reasons to review the action, and differences from other sources.' }),
   decisions: z.array(ActionDecision).meta({ description: 'Decisions of people, earliest first.' }),
 })).meta({ id: 'DeskAction', description: 'A corporate action with the decisions about it.' });
 export type DeskAction = z.infer<typeof DeskAction>;

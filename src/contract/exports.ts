@@ -42,8 +42,8 @@ export const exportRoutes = routes({
     query: defineObject(() => ({
       ...whichRun,
       as_known_on: AsKnownOnText,
-      start: IsoDate.optional().meta({ description: 'First date. Default: that of the run.' }),
-      end: IsoDate.optional().meta({ description: 'Last date. Default: that of the run.' }),
+      start: IsoDate.optional().meta({ description: 'First date. Default: the first date of the run.' }),
+      end: IsoDate.optional().meta({ description: 'Last date. Default: the last date of the run.' }),
       date: IsoDate.optional().meta({
         description:
           'Session of `closing`, `opening` and `proforma`: the last at or before this day. Default: the last of the run.',

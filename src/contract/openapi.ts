@@ -96,19 +96,22 @@ const SUMMARY = 'Index construction and analytics as a service.';
 
 const DESCRIPTION = `Bodies are JSON in UTF-8. Dates are \`YYYY-MM-DD\`; return-like figures, rates and weights are fractions; null means not measured or not applicable.
 
-Every answer that is not 2xx or 304 is an ErrorEnvelope, whose \`error.code\` is stable. Checks come in this order: key, path, method, scope, syntax of the body,
+Every response that is not 2xx or 304 is an ErrorEnvelope, whose \`error.code\` is stable. Checks come in this order: key, path, method, scope, syntax of the body,
 ids and query, the named resource, the body, its state, availability of data, then the work itself.
 
 GETs of stored documents carry a strong \`ETag\` and honour \`If-None-Match\` (304); PUT, PATCH and DELETE honour \`If-Match\` (412).
 HEAD is answered as GET without a body; OPTIONS and other methods are 405, whose \`Allow\` names those of the path. Writes of documents that have versions take a note in \`X-Change-Note\`. Every answer carries \`X-Request-Id\` (yours, when you send one) and \`X-Engine-Version\`; a request with a valid W3C \`traceparent\` is answered with \`traceresponse\`, and jobs keep its trace.`;
 
 const HEADERS = {
-  'X-Request-Id': { description: 'The request id sent, or a new one.', schema: { type: 'string', maxLength: 128 } },
+  'X-Request-Id': {
+    description: 'The request id that was sent, or a new id.',
+    schema: { type: 'string', maxLength: 128 },
+  },
   'X-Engine-Version': { description: 'The running engine version.', schema: { type: 'string' } },
   'X-Version': { description: 'Number of the version.', schema: { type: 'string' } },
   ETag: { description: 'SHA-256 of the stored document, quoted.', schema: { type: 'string' } },
   Allow: { description: 'Methods of the path.', schema: { type: 'string' } },
-  'Retry-After': { description: 'Seconds after which to try again.', schema: { type: 'integer' } },
+  'Retry-After': { description: 'Seconds after which the request may be repeated.', schema: { type: 'integer' } },
   'WWW-Authenticate': { description: 'Bearer.', schema: { type: 'string' } },
 } as const;
 
@@ -139,7 +142,7 @@ function describeOperation({ id, route, query }: Operation, schemas: SchemaConve
       ...(method === 'GET' && success.status === 200
         ? {
             304: {
-              description: 'The copy of If-None-Match is current.',
+              description: 'The copy with the ETag in If-None-Match is current.',
               headers: header('X-Request-Id', 'X-Engine-Version', 'ETag'),
             },
           }
@@ -164,7 +167,7 @@ function parametersOf(route: Route, query: Route['query'], schemas: SchemaConver
       ? [
           parameter('If-Match', 'header', false, {
             type: 'string',
-            description: 'Change the document only if its ETag is one of these.',
+            description: 'Change the document only if its ETag is one of these ETags.',
           }),
         ]
       : []),
@@ -173,7 +176,7 @@ function parametersOf(route: Route, query: Route['query'], schemas: SchemaConver
           parameter('X-Change-Note', 'header', false, {
             type: 'string',
             maxLength: NOTE_LENGTH_MAX,
-            description: 'Reason of the write, for versions and the log of writes.',
+            description: 'Reason for the write, stored with the version and in the audit log.',
           }),
         ]
       : []),

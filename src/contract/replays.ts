@@ -23,7 +23,7 @@ export const RunDifference = defineObject(() => ({
 
 export const ReplayView = defineObject(() => ({
   index_id: z.string(),
-  equal: z.boolean().meta({ description: 'True if everything that is stored of the run was reproduced bit for bit.' }),
+  equal: z.boolean().meta({ description: 'True if all stored data of the run was reproduced bit for bit.' }),
   first_difference: RunDifference.nullable().meta({
     description: 'First difference; null if they are equal.',
   }),
@@ -37,7 +37,7 @@ export const ReplayView = defineObject(() => ({
   definition_changed: z.boolean().meta({
     description: 'True if the stored definition has changed since; the replay uses the definition of the run.',
   }),
-  run_at: z.string().nullable().meta({ description: 'Capture time of the stored run.' }),
+  run_at: z.string().nullable().meta({ description: 'Time of the stored run.' }),
 })).meta({ id: 'ReplayView' });
 export type ReplayView = z.infer<typeof ReplayView>;
 

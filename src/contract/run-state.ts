@@ -4,14 +4,13 @@ import { Id } from '#domain/schema/shape.js';
 
 /** State of a stored run compared with a new run of the same request. */
 export const StaleState = defineObject(() => ({
-  definition: z.boolean().meta({ description: 'The index, or a document that it uses, has changed since the run.' }),
-  data: z.boolean().meta({ description: 'The served data has changed since the run.' }),
-  engine: z.boolean().meta({ description: 'The engine is a version with different results.' }),
+  definition: z
+    .boolean()
+    .meta({ description: 'True if the index, or a document that it uses, has changed since the run.' }),
+  data: z.boolean().meta({ description: 'True if the served data has changed since the run.' }),
+  engine: z.boolean().meta({ description: 'True if the engine has a version with different results.' }),
   reasons: z.array(z.string()).meta({ description: 'One sentence per cause.' }),
-  store_id: z
-    .string()
-    .nullable()
-    .meta({ description: 'The store of the run, if another one is served; otherwise null.' }),
+  store_id: z.string().nullable().meta({ description: 'Store of the run if another store is served; otherwise null.' }),
 })).meta({ id: 'StaleState' });
 
 /** Id of a run. */

@@ -14,7 +14,7 @@ export const Distribution = defineObject(() => ({
   maximum: z.number(),
   percentiles: z
     .record(z.string(), z.number())
-    .meta({ description: 'By requested percentile, interpolated between order statistics.' }),
+    .meta({ description: 'Values by requested percentile, interpolated between order statistics.' }),
 })).meta({ id: 'Distribution' });
 
 export const SimulationView = defineObject(() => ({

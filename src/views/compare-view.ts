@@ -117,7 +117,7 @@ function windowCut(
     severity: 'warning',
     code: 'WINDOW_CUT',
     path: 'benchmark',
-    message: `The benchmark ${benchmark.id} has ${days.length} of the ${ofRuns.length} dates of the window: compared is ${span(days)}, without it ${span(ofRuns)}.`,
+    message: `The benchmark ${benchmark.id} has ${days.length} of the ${ofRuns.length} dates of the window. The comparison covers ${span(days)}; without the benchmark it would cover ${span(ofRuns)}.`,
   };
 }
 

@@ -192,7 +192,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
       const covered = `${formatDay(sm.sessions[from]!)} to ${formatDay(sm.sessions[from + length - 1]!)}`;
       throw new Refusal(
         'NO_COMMON_DATES',
-        `The benchmark, which is from ${covered}, has no level on ${formatDay(days[t]!)}; it needs every date of the window.`,
+        `The benchmark covers ${covered} and has no level on ${formatDay(days[t]!)}. It must have a level on every date of the window.`,
       );
     }
   }

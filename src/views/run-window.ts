@@ -36,7 +36,7 @@ export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Win
   const last = formatDay(days.at(-1)!);
   throw new Refusal(
     'RANGE_TOO_SHORT',
-    `start ${start ?? first} to end ${end ?? last} holds ${Math.max(0, to - from + 1)} dates of the run, which is from ${first} to ${last}; an attribution needs 2.`,
+    `start ${start ?? first} to end ${end ?? last} contains ${Math.max(0, to - from + 1)} dates of the run, which covers ${first} to ${last}; at least 2 are required.`,
   );
 }
 
@@ -49,7 +49,7 @@ export function datesWithin(days: Int32Array, { start, end }: AskedWindow): Wind
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to >= from) return { from, to };
   const [first, last] = [formatDay(days[0]!), formatDay(days.at(-1)!)];
-  const message = `The run, which is from ${first} to ${last}, has no date${windowText({ start, end })}.`;
+  const message = `The run covers ${first} to ${last} and has no date${windowText({ start, end })}.`;
   throw new Refusal('NO_DATA_IN_RANGE', message);
 }
 

@@ -105,7 +105,7 @@ export const GroupAttributionView = defineObject(() => ({
   index_id: z.string(),
   by: z.string().meta({
     description:
-      'Reference column, as known at the end of the window. UNCLASSIFIED has the securities without a value, CASH the uninvested part and the separate return of an overlay.',
+      'Reference column, as known at the end of the window. UNCLASSIFIED contains the securities without a value; CASH contains the uninvested part and the separate return of an overlay.',
   }),
   benchmark: z.string().nullable(),
   return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return of the run.' }),
@@ -115,8 +115,8 @@ export const GroupAttributionView = defineObject(() => ({
   groups: z.array(GroupAttributionRow),
   effects: z
     .strictObject({
-      allocation: z.number().meta({ description: 'Effect of group weights that differ.' }),
-      selection: z.number().meta({ description: 'Effect of other securities within the groups.' }),
+      allocation: z.number().meta({ description: 'Effect of different group weights.' }),
+      selection: z.number().meta({ description: 'Effect of different securities within the groups.' }),
       interaction: z.number().meta({ description: 'Joint effect of both.' }),
     })
     .nullable()

@@ -13,7 +13,7 @@ const aDateOrNull = (description: string) =>
 
 const ofField = {
   mean: aDateOrNull('Mean of the datapoint, weighted by the holdings.'),
-  coverage: aDate('Share of the weights, by their magnitude, that has a value.'),
+  coverage: aDate('Fraction of the absolute weights of securities with a value.'),
   percentiles: defineObject(() => ({
     p10: aDateOrNull('10 %.'),
     p25: aDateOrNull('25 %.'),
@@ -22,7 +22,7 @@ const ofField = {
     p90: aDateOrNull('90 %.'),
   })).meta({
     id: 'WeightedPercentiles',
-    description: 'Smallest value for which the holdings at or below it have that share of the weights.',
+    description: 'Smallest value at or below which the holdings have this share of the weights.',
   }),
 };
 
@@ -57,7 +57,7 @@ export const ExposuresView = defineObject(() => ({
   concentration: z
     .strictObject({
       herfindahl: aDate('Sum of squared weights.'),
-      effective: aDate('Effective number of assets: 1 over it; 0 without a weight.'),
+      effective: aDate('Effective number of assets: 1 / herfindahl; 0 if there is no weight.'),
       largest: aDate('Largest weight.'),
       gross_effective: aDate(
         'Squared sum of the magnitudes of the weights over herfindahl: the number of equal positions with the same concentration.',

@@ -12,10 +12,10 @@ const figures = {
   }),
   review: z.string().nullable().meta({
     description:
-      'Reviews that decided it, in order, separated by commas; null for a change between reviews and if the run does not store it.',
+      'Reviews that decided the rebalance, in order and separated by commas; null for a change between reviews, and if the run does not store the reviews.',
   }),
   phase: z.number().nullable().meta({
-    description: 'Completed fraction of the rebalance after this close; null if the run does not store it.',
+    description: 'Completed fraction of the rebalance after this close; null if the run does not store the fraction.',
   }),
   schedule_dates: z.array(z.string()).meta({
     description:
@@ -23,14 +23,16 @@ const figures = {
   }),
   stale_fills: z.array(StaleFillPayload).meta({ description: 'Securities traded at the price of an earlier session.' }),
   decision_date: z.string().nullable().meta({
-    description: 'Session whose data decided the weights; null if the run does not store it.',
+    description: 'Session whose data decided the weights; null if the run does not store the session.',
   }),
   traded_on: z.string().nullable().meta({
     description: 'Session of the trades; null for a composition that was in force before the run.',
   }),
   constituents: z.int().meta({ description: 'Securities with a weight above 0.' }),
   gross_constituents: z.int().meta({ description: 'Securities with a position, long or short.' }),
-  added: z.int().meta({ description: 'Number of these that were not held before; all at the first rebalance.' }),
+  added: z
+    .int()
+    .meta({ description: 'Number of these securities that were not held before; all of them at the first rebalance.' }),
   removed: z.int().meta({ description: 'Securities held before and not afterwards.' }),
   cap: z.number().nullable(),
   capped: z.int().meta({ description: 'Securities held at the cap.' }),
@@ -59,7 +61,7 @@ export const RebalancedName = defineObject(() => ({
   identifier: z.string(),
   before: z.number().nullable().meta({ description: 'Weight just before the trades; null before the run.' }),
   after: z.number().meta({ description: 'Weight after the close.' }),
-  change: z.number().nullable().meta({ description: 'Weight after the close less weight before the trades.' }),
+  change: z.number().nullable().meta({ description: 'Weight after the close minus weight before the trades.' }),
   target: z.number().meta({ description: 'Decided weight.' }),
   uncapped: z.number().meta({ description: 'Weight before capping.' }),
   capped: z.boolean(),

@@ -110,7 +110,7 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'Levels, figures and correlations of several stored runs on their common dates.',
     description:
-      'With `Accept: text/csv`, the levels: one row per date, one column per run. A benchmark is the last entry, in the calendar and currency of the first run; an identifier has the dates on which it has a value.',
+      'With `Accept: text/csv`, the levels with one row per date and one column per run. A benchmark is the last entry, on the calendar and in the currency of the first run; an identifier is compared on the dates on which it has a value.',
     query: defineObject(() => ({
       ids: z
         .array(RunOf)
@@ -163,7 +163,7 @@ export const analyticsRoutes = routes({
     path: '/analytics/{index_id}/attribution',
     scope: 'read',
     tag,
-    summary: 'Contributions of the securities to the return of a window, linked so that they add up exactly.',
+    summary: 'Contributions of the securities to the return of a window, linked so that they sum to it exactly.',
     params,
     query: defineObject(() => ({ ...whichRun, ...window })),
     view: { name: 'attribution', needs: ['window'] },
@@ -228,7 +228,7 @@ export const analyticsRoutes = routes({
         description: 'The latest date of the run at or before this day. Default: the last date.',
       }),
       benchmark: BenchmarkName.optional(),
-      risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
+      risk: z.boolean().default(false).meta({ description: 'True: add risk contributions.' }),
       risk_model: Id.optional().meta({
         description: 'Stored risk model for the risk contributions, which then need no prices.',
       }),

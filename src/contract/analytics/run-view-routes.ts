@@ -84,7 +84,7 @@ export const runViewRoutes = routes({
       ...window,
       of: z.enum(MEASURED).optional().meta({
         description:
-          'Subject of the figures: the portfolio after costs, or the index that it tracks. Default: index if `variant` is set, otherwise portfolio.',
+          'Series that the figures describe: the portfolio after costs, or the index that it tracks. Default: index if `variant` is set, otherwise portfolio.',
       }),
       variant: z.enum(RETURN_VARIANTS).optional().meta({
         description:
@@ -141,9 +141,9 @@ export const runViewRoutes = routes({
   getDividendPoints: {
     ...common,
     path: '/analytics/{index_id}/dividend-points',
-    summary: 'Ordinary dividends in index points, by session and year; yield, and dividends announced.',
+    summary: 'Ordinary dividends in index points by session and year, the yield, and announced dividends.',
     description:
-      'Points of a security: its weight at the previous close, times the level at that close, times dividend over price, both in the currency of the index.',
+      'Points of a security: weight at the previous close x level at that close x dividend / price, with dividend and price in the currency of the index.',
     params,
     query: defineObject(() => ({ ...whichRun, ...window })),
     view: { name: 'dividend-points', needs: ['window', 'market'] },
@@ -161,7 +161,7 @@ export const runViewRoutes = routes({
     ...common,
     path: '/analytics/{index_id}/exposures',
     summary: 'Weights by group and averages of datapoints through time, with concentration and turnover.',
-    description: `Groups and datapoints are as known on each date. BETA is that of the rules: against the equally weighted universe of the index on the date. A benchmark is run from its definition and must have holdings on every date. As CSV or Arrow, one \`table\`:\n\n${tableLines(EXPOSURE_TABLES)}`,
+    description: `Groups and datapoints are as known on each date. BETA is computed as in rules, against the equally weighted universe of the index on the date. A benchmark is run from its definition and must have holdings on every date. As CSV or Arrow, one \`table\`:\n\n${tableLines(EXPOSURE_TABLES)}`,
     params,
     query: defineObject(() => ({
       ...whichRun,
@@ -181,7 +181,7 @@ export const runViewRoutes = routes({
         .meta({ description: 'Every date, or the last date of each week or month.' }),
       fields: z.array(z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH)).max(FIELDS_MAX).default([]).meta({
         description:
-          'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.',
+          'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions over datapoints. Cross-sectional functions cover the securities that the run holds.',
       }),
       benchmark: BenchmarkName.optional(),
       table: z.enum(EXPOSURE_TABLE_NAMES).optional().meta({
@@ -257,7 +257,7 @@ export const runViewRoutes = routes({
     method: 'POST',
     path: '/analytics/{index_id}/scenarios',
     summary:
-      'The composition of a run in past windows and under shocks: return by security and group; nothing is stored.',
+      'Return of the composition of a run in historical windows and under shocks, by security and group; nothing is stored.',
     params,
     description: `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${tableLines(SCENARIO_TABLES)}`,
     query: defineObject(() => ({ ...whichRun, table: scenarioTable })),

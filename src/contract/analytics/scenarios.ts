@@ -30,10 +30,14 @@ const ScenarioResult = defineObject(() => ({
   }),
   by_name: z.array(NameResult).meta({ description: 'By contribution, the worst first.' }),
   by_group: z.array(GroupResult).meta({ description: 'By contribution, the worst first.' }),
-  covered_weight: number('Gross weight of securities with returns in the window, divided by the gross weight of all.'),
+  covered_weight: number(
+    'Gross weight of the securities with returns in the window, divided by the gross weight of all securities.',
+  ),
   proxied: z
     .array(z.strictObject({ identifier: z.string(), proxy: z.string() }))
-    .meta({ description: 'Securities that use the equally weighted return of their group, or of all securities.' }),
+    .meta({
+      description: 'Securities for which the equally weighted return of their group, or of all securities, is used.',
+    }),
   window: z
     .strictObject({ start: z.string(), end: z.string() })
     .nullable()

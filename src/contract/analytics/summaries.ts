@@ -11,7 +11,9 @@ const dayReturn = z
   .meta({ description: 'Return of the last session, a fraction; null with a single date.' });
 const moves = {
   day_return: dayReturn,
-  year_to_date: fraction('Return since the last date of the calendar year before, or the first of the run.'),
+  year_to_date: fraction(
+    'Return since the last date of the previous calendar year, or since the first date of the run.',
+  ),
   volatility: fraction(
     'Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer.',
   ),

@@ -138,7 +138,7 @@ function panelsOf(table: Table, identifiers: readonly string[], dates: Int32Arra
   const [dateField, nameField, ...others] = table.schema.fields.map(({ name }) => name);
   const fields = new Map(others.map((name) => [name, new Float64Array(dates.length * width).fill(Number.NaN)]));
   if (dateField !== 'date' || nameField !== 'identifier')
-    throw new Error('market.arrow has other columns than a slice');
+    throw new Error('market.arrow does not have the columns of a market slice');
   for (const { data } of table.batches) {
     const [days, keys, ...values] = data.children as Data[];
     const names = keys!.dictionary!.toArray() as unknown as readonly string[];

@@ -58,7 +58,7 @@ const sumOf = (header: Uint8Array): number => header.reduce((sum, byte) => sum +
 export function readTar(archive: Uint8Array): ReadonlyMap<string, Uint8Array> {
   const files = new Map<string, Uint8Array>();
   for (let at = 0; ;) {
-    if (at + RECORD > archive.length) throw new Error('it is no whole tar archive');
+    if (at + RECORD > archive.length) throw new Error('the tar archive is incomplete');
     const header = Uint8Array.from(archive.subarray(at, at + RECORD)); // a copy, because `slice` of a Buffer shares its memory
     if (header.every((byte) => byte === 0)) return files;
     const text = (from: number, length: number): string =>

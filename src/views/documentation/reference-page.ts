@@ -25,7 +25,7 @@ export function referencePage(document: OpenApiDocument, guide: readonly GuidePa
   const content = markup`<h1>${text(document.info['title'])} ${text(document.info['version'])}</h1>
 <p class="summary">${text(document.info['summary'])}</p>
 ${prose(text(document.info['description']))}
-<p>Samples use <code>$DIVISOR</code>: <code>export DIVISOR=http://127.0.0.1:8080</code>. A service with keys wants <code>-H "Authorization: Bearer $DIVISOR_API_KEY"</code> as well.
+<p>Samples use <code>$DIVISOR</code>: <code>export DIVISOR=http://127.0.0.1:8080</code>. A service with keys also requires <code>-H "Authorization: Bearer $DIVISOR_API_KEY"</code>.
 Every route can answer ${joinParts(
     [...shared].map((code) => markup`<a href="#error-${code}"><code>${code}</code></a>`),
     ', ',

@@ -74,6 +74,6 @@ function notAnnounced(indexId: string, day: Day, { next }: NotAnnounced): Refusa
 }
 
 function ofOverlay(indexId: string, sources: readonly string[]): Refusal {
-  const message = `${indexId} is an overlay and announces no composition; ask for the file of ${sources.join(' or ')}.`;
+  const message = `${indexId} is an overlay and announces no composition. Request the file of ${sources.join(' or ')}.`;
   return new Refusal('NO_DATA_AT_DATE', message, { sources });
 }

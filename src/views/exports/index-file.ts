@@ -75,7 +75,10 @@ export function openingFile(columns: RunColumns, asOf: string | null, market: Ma
     return withCash(file, cash, columns);
   }
   const first = formatDay(run.days[0]!);
-  throw new Refusal('NO_DATA_AT_DATE', `The index begins at the close of ${first}: it has no opening on that day.`);
+  throw new Refusal(
+    'NO_DATA_AT_DATE',
+    `The index starts at the close of ${first}, so there is no opening file for that day.`,
+  );
 }
 
 interface ReadRun {

@@ -55,7 +55,7 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
       links.map(({ name, link: { totalReturn, residual } }) =>
         check({
           name,
-          meaning: 'Linked contributions of all names, and of the own parts of an overlay, add up to the total return.',
+          meaning: 'The linked contributions of all securities and of the parts of an overlay sum to the total return.',
           left: totalReturn - residual(),
           right: totalReturn,
         }),

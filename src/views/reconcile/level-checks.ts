@@ -35,13 +35,13 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
     }),
     check({
       name: 'level',
-      meaning: 'The level is the value rebased to 100.',
+      meaning: 'The level equals the value rebased to 100.',
       left: value.at(-1)! / value[0]! - 1,
       right: total,
     }),
     check({
       name: 'growth and costs',
-      meaning: 'Growth of the holdings less the costs gives the total return.',
+      meaning: 'The growth of the holdings minus the costs equals the total return.',
       left: netOfCosts,
       right: total,
     }),
@@ -53,13 +53,13 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
     }),
     check({
       name: 'metrics: total return',
-      meaning: 'The reported total return is that of the level.',
+      meaning: 'The reported total return equals that of the level.',
       left: total,
       right: metrics.total_return,
     }),
     check({
       name: 'metrics: maximum drawdown',
-      meaning: 'The reported maximum drawdown is the lowest of the level.',
+      meaning: 'The reported maximum drawdown equals the lowest drawdown of the level.',
       left: drawdown.reduce((lowest, d) => Math.min(lowest, d), 0),
       right: metrics.max_drawdown,
     }),
@@ -70,11 +70,11 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
 
 /** Meanings of the remaining metrics, printed by a failed check. */
 const METRIC_MEANINGS = {
-  annualised_return: 'The reported annualised return is that of the level.',
-  volatility: 'The reported volatility is that of the returns.',
-  sharpe_ratio: 'The reported Sharpe ratio is that of the returns.',
-  tracking_difference: 'The reported tracking difference is that of level and index.',
-  tracking_error: 'The reported tracking error is that of the returns of level and index.',
+  annualised_return: 'The reported annualised return equals that of the level.',
+  volatility: 'The reported volatility equals that of the returns.',
+  sharpe_ratio: 'The reported Sharpe ratio equals that of the returns.',
+  tracking_difference: 'The reported tracking difference equals that of the level and the index.',
+  tracking_error: 'The reported tracking error equals that of the returns of the level and the index.',
 } as const satisfies Partial<Record<keyof BacktestMetrics, string>>;
 
 function metricChecks(measured: BacktestMetrics, reported: BacktestMetrics): Check[] {
@@ -106,7 +106,8 @@ function trackingChecks(columns: RunColumns, tracked: Float64Array): Check[] {
   return [
     check({
       name: 'index level',
-      meaning: 'Without costs the level is that of the index; the sides are of the date furthest from it.',
+      meaning:
+        'Without costs, the level equals that of the index; the sides are those of the date with the largest difference.',
       ...worst.sides(),
     }),
   ];

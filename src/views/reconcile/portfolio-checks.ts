@@ -9,7 +9,7 @@ export function portfolioChecks(columns: RunColumns, { portfolio }: RunRecord): 
   return [
     check({
       name: 'initial capital',
-      meaning: 'The portfolio begins with its initial capital, less what buying it cost.',
+      meaning: 'The portfolio starts with its initial capital minus the costs of the first purchase.',
       left: value[0]! + costs[0]!,
       right: initialCapital,
     }),
@@ -41,12 +41,13 @@ function positionChecks({ positions, value, cash }: RunRecord['portfolio']): Che
     check({
       name: 'positions: value',
       meaning:
-        'Units times price is the value of a position, as a fraction of all; the sides are of the one furthest from it.',
+        'Units times price equals the value of a position, as a fraction of the net asset value; the sides are those of the position with the largest difference.',
       ...products.sides(),
     }),
     check({
       name: 'positions: weight',
-      meaning: 'The value of a position is its weight of all; the sides are of the one furthest from it.',
+      meaning:
+        'The value of a position divided by the net asset value equals its weight; the sides are those of the position with the largest difference.',
       ...shares.sides(),
     }),
     ...(sums.size === 0
@@ -55,7 +56,7 @@ function positionChecks({ positions, value, cash }: RunRecord['portfolio']): Che
           check({
             name: 'net asset value',
             meaning:
-              'Positions and cash of a date are its net asset value; the left side is the fraction furthest from it.',
+              'Positions and cash of a date sum to its net asset value; the left side is the fraction with the largest difference from 1.',
             ...navs.sides(),
           }),
         ]),
@@ -72,7 +73,7 @@ function costChecks(costs: Float64Array, { transactions, costRate, initialCapita
   return [
     check({
       name: 'transaction costs',
-      meaning: 'The costs of all trades are the costs of the run, as fractions of the initial capital.',
+      meaning: 'The costs of all trades equal the costs of the run, as fractions of the initial capital.',
       left: paid / initialCapital,
       right: recorded / initialCapital,
     }),

@@ -82,13 +82,13 @@ function sumChecks(rebalance: Applied): Check[] {
   return [
     check({
       name: `rebalance ${date}: weights`,
-      meaning: 'Applied weights sum to the invested share: 1 less cash.',
+      meaning: 'The applied weights sum to the invested fraction: 1 minus cash.',
       left: invested,
       right: cash !== null ? 1 - cash : isOverlay ? invested : Math.min(1, invested),
     }),
     check({
       name: `rebalance ${date}: uncapped weights`,
-      meaning: 'Weights before capping sum to what is invested, and to 1 at most.',
+      meaning: 'The weights before capping sum to the invested fraction, and to at most 1.',
       left: before,
       right: isOfIndex ? invested : isOverlay ? before : Math.min(1, before),
     }),
@@ -160,9 +160,9 @@ function capChecks({ date, cap, applied, uncapped, isCapped, hasDrifted, isOfInd
       right: cap,
     }),
     check({
-      name: `rebalance ${date}: capped names`,
+      name: `rebalance ${date}: capped securities`,
       meaning:
-        'Securities held at the cap have that weight, as a share of the invested part; the sides are those of the security with the largest difference.',
+        'Securities held at the cap have the weight of the cap, as a fraction of the invested weight; the sides are those of the security with the largest difference.',
       ...atCap.sides(),
     }),
   ];

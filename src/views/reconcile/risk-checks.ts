@@ -21,7 +21,7 @@ export function riskChecks({ names, risk, active }: MeasuredRisk): Check[] {
   return [
     check({
       name: 'risk contributions',
-      meaning: 'Risk contributions of the names held add up to the volatility.',
+      meaning: 'The risk contributions of the held securities sum to the volatility.',
       left: sum(risk.contributionOf),
       right: risk.payload.volatility,
       tolerance: RISK_TOLERANCE,
@@ -30,7 +30,8 @@ export function riskChecks({ names, risk, active }: MeasuredRisk): Check[] {
       ? [
           check({
             name: 'active risk contributions',
-            meaning: 'Active risk contributions, those of names not held among them, add up to the tracking error.',
+            meaning:
+              'The active risk contributions, including those of securities that are not held, sum to the tracking error.',
             left: sum(active.contributionOf) + notHeld,
             right: active.payload.tracking_error,
             tolerance: RISK_TOLERANCE,

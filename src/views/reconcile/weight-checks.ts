@@ -38,7 +38,7 @@ export function weightPass(columns: RunColumns): RowPass {
     checks: () => [
       check({
         name: 'weights',
-        meaning: 'Weights and cash of every date sum to 1; the left side is the sum furthest from it.',
+        meaning: 'The weights and cash of every date sum to 1; the left side is the sum with the largest difference.',
         ...sums.sides(),
       }),
       ...(breaks
@@ -46,7 +46,7 @@ export function weightPass(columns: RunColumns): RowPass {
             check({
               name: 'drift',
               meaning:
-                'Where nothing else happens each weight moves with the growth of its name over that of all; the sides are of the cell furthest from it.',
+                'Without events, each weight changes by the growth of its security divided by the growth of the portfolio; the sides are those of the weight with the largest difference.',
               ...drifts.sides(),
             }),
           ]
@@ -208,13 +208,13 @@ function driftChecks(columns: RunColumns): Check[] {
   return [
     check({
       name: 'moves since the last rebalance',
-      meaning: 'Moves of the weights since the last rebalance sum to what moved into or out of cash.',
+      meaning: 'The moves of the weights since the last rebalance sum to the weight that moved into or out of cash.',
       left: moved,
       right: sum(held) - sum(target),
     }),
     check({
       name: 'turnover since the last rebalance',
-      meaning: 'One-way turnover is half the sum of the moves.',
+      meaning: 'One-way turnover equals half the sum of the absolute moves.',
       left: absolute / 2,
       right: figures.turnover,
     }),

@@ -142,11 +142,8 @@ export const listingQuery = defineObject(() => ({
 
 /** Query for the deletion of a document with versions. */
 export const purgeQuery = defineObject(() => ({
-  purge: z
-    .boolean()
-    .default(false)
-    .meta({
-      description:
-        'True: also remove all versions, even of a document that is already deleted. Requires the scope admin.',
-    }),
+  purge: z.boolean().default(false).meta({
+    description:
+      'True: also remove all versions, even of a document that is already deleted. Requires the scope admin.',
+  }),
 }));

@@ -115,12 +115,9 @@ export const SensitivityRow = defineObject(() => ({
 
 export const ConstraintCost = defineObject(() => ({
   ...clientRow,
-  objective_without: z
-    .number()
-    .nullable()
-    .meta({
-      description: 'objective_value of the problem without the row; null for the reason in `reason`.',
-    }),
+  objective_without: z.number().nullable().meta({
+    description: 'objective_value of the problem without the row; null for the reason in `reason`.',
+  }),
   cost: z
     .number()
     .nullable()

@@ -38,13 +38,10 @@ export const RerunRow = defineObject(() => ({
   extended_from: z.string().nullable().meta({
     description: 'Last date that was reused from the stale run; null if everything was computed.',
   }),
-  full_run_reason: z
-    .enum(FULL_RUN_REASON_NAMES)
-    .nullable()
-    .meta({
-      description:
-        'Reason why the stale run was not extended; null if it was extended, or if the index was not run again.',
-    }),
+  full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().meta({
+    description:
+      'Reason why the stale run was not extended; null if it was extended, or if the index was not run again.',
+  }),
   error: ErrorDetail.nullable().meta({
     description: 'Set only if refused: the error of its backtest.',
   }),

@@ -148,12 +148,9 @@ export const SweepMap = defineObject(() => ({
 
 export const SweepFan = defineObject(() => ({
   index: z.array(z.string()).meta({ description: 'Dates, evenly spread over the common dates of the variants.' }),
-  variants: z
-    .int()
-    .min(1)
-    .meta({
-      description: 'Number of variants used for the quantiles: all variants, or a thousand evenly spread ones.',
-    }),
+  variants: z.int().min(1).meta({
+    description: 'Number of variants used for the quantiles: all variants, or a thousand evenly spread ones.',
+  }),
   quantiles: z
     .array(
       z.strictObject({

@@ -35,7 +35,11 @@ test('levels that are not comparable are reported with their types, raw ones of 
   expect(listDifferences({})).toEqual([]);
   expect(listDifferences({ variant: 'raw' })).toEqual([]);
   expect(listDifferences({ variant: 'price' })).toMatchObject([
-    { code: 'RETURNS_DIFFER', path: 'ids', message: 'The levels have different return variants: RUN total, OTHER price.' },
+    {
+      code: 'RETURNS_DIFFER',
+      path: 'ids',
+      message: 'The levels have different return variants: RUN total, OTHER price.',
+    },
   ]);
   expect(listDifferences({ currency: 'EUR' })).toMatchObject([
     { code: 'CURRENCIES_DIFFER', path: 'ids', message: 'The levels are in different currencies: RUN USD, OTHER EUR.' },

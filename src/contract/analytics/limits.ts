@@ -68,12 +68,9 @@ export const LimitsView = defineObject(() => ({
         .strictObject({
           row: z.string(),
           begin: z.string().meta({ description: 'First session beyond the bound; it may precede the window.' }),
-          end: z
-            .string()
-            .nullable()
-            .meta({
-              description: 'Last session beyond the bound; null if the breach lasts until the end of the window.',
-            }),
+          end: z.string().nullable().meta({
+            description: 'Last session beyond the bound; null if the breach lasts until the end of the window.',
+          }),
           cause: z.enum(['price', 'action', 'rebalance']).meta({
             description:
               'Cause of the breach: the drift of prices, a corporate action or delisting, or the trades of a rebalance.',

@@ -24,12 +24,10 @@ export const BacktestRunResult = defineObject(() => ({
   rebalances: z
     .array(RebalanceSnapshot)
     .meta({ description: 'Compositions in the run, preceded by the composition in force at the start.' }),
-  rebalances_total: z
-    .int()
-    .meta({
-      description:
-        'Total number. It exceeds the number of returned compositions only if the weights exceed the maximum size of a result.',
-    }),
+  rebalances_total: z.int().meta({
+    description:
+      'Total number. It exceeds the number of returned compositions only if the weights exceed the maximum size of a result.',
+  }),
   returns: SeriesPayload,
   total_costs: z.number(),
   ...provenance,

@@ -33,11 +33,9 @@ const ScenarioResult = defineObject(() => ({
   covered_weight: number(
     'Gross weight of the securities with returns in the window, divided by the gross weight of all securities.',
   ),
-  proxied: z
-    .array(z.strictObject({ identifier: z.string(), proxy: z.string() }))
-    .meta({
-      description: 'Securities for which the equally weighted return of their group, or of all securities, is used.',
-    }),
+  proxied: z.array(z.strictObject({ identifier: z.string(), proxy: z.string() })).meta({
+    description: 'Securities for which the equally weighted return of their group, or of all securities, is used.',
+  }),
   window: z
     .strictObject({ start: z.string(), end: z.string() })
     .nullable()

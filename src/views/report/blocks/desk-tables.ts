@@ -166,7 +166,7 @@ export function scenariosTable(
     },
     { column: figure('Own returns'), cell: ({ covered_weight: covered }) => percentText(covered) },
   ];
-  const note = `Holdings of ${overview.end} in historical windows or under shocks. Own returns: the fraction of the weights with returns of their own, not the mean return of their sector.`;
+  const note = `Holdings of ${overview.end} in historical windows or under shocks. Own returns: the fraction of the weights with separate returns instead of the mean return of their sector.`;
   const remarks = found.flatMap(({ name, found: own }) => {
     const messages = 'missing' in own ? [own.missing] : own.findings.map(({ message }) => message);
     return messages.map((message) => `${cleanLine(name)}: ${message}`);

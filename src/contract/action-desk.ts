@@ -8,7 +8,7 @@ import {
   DESK_STATES,
 } from '#domain/corporate-actions/action-desk.js';
 import { AssetIdentifier, IsoDate } from '#domain/schema/shape.js';
-import { commentOn } from './comment.js';
+import { createCommentSchema } from './comment.js';
 import { routes } from './route.js';
 
 const LISTED_MAX = 1000;
@@ -47,7 +47,7 @@ export const DeskDecisionRequest = defineObject(() => ({
     .max(SOURCES_MAX)
     .default([])
     .meta({ description: 'Values of other sources; differences from the store become flags.' }),
-  comment: commentOn('Comment, for the history and the audit log.'),
+  comment: createCommentSchema('Comment, for the history and the audit log.'),
 })).meta({ id: 'DeskDecisionRequest' });
 export type DeskDecisionRequest = z.infer<typeof DeskDecisionRequest>;
 

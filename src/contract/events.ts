@@ -9,7 +9,7 @@ import { CALENDAR_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
 
 const KINDS = Object.keys(EVENT_KINDS) as [EventKind, ...EventKind[]]; // Object.keys returns plain strings.
-const meanings = Object.entries(EVENT_KINDS)
+const kindMeanings = Object.entries(EVENT_KINDS)
   .map(([kind, meaning]) => `\`${kind}\`: ${meaning}`)
   .join('; ');
 
@@ -26,7 +26,7 @@ export const EventsQuery = defineObject(() => ({
     .array(z.enum(KINDS))
     .max(KINDS.length)
     .default([])
-    .meta({ description: `Kinds of events. Default: all kinds. ${meanings}.` }),
+    .meta({ description: `Kinds of events. Default: all kinds. ${kindMeanings}.` }),
 }));
 export type EventsQuery = z.infer<typeof EventsQuery>;
 
@@ -39,7 +39,7 @@ export const EventsView = defineObject(() => ({
       z
         .strictObject({
           date: z.string(),
-          kind: z.enum(KINDS).meta({ description: meanings }),
+          kind: z.enum(KINDS).meta({ description: kindMeanings }),
           index_id: z.string().nullable().meta({ description: 'Null for an event of an exchange.' }),
           calendar: z.string().meta({ description: 'Exchange MIC.' }),
           effective: z

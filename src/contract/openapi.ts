@@ -65,7 +65,7 @@ export function openApiDocument(
     components: {
       schemas: registry.components(),
       responses: Object.fromEntries(
-        SHARED_ERRORS.map(([status, codes]) => [`Error${status}`, registry.resolve(errorResponse(codes))]),
+        SHARED_ERRORS.map(([status, codes]) => [`Error${status}`, registry.resolve(describeErrorResponse(codes))]),
       ),
       headers: HEADERS,
       securitySchemes: {
@@ -134,11 +134,11 @@ function describeOperation({ id, route, query }: Operation, schemas: SchemaConve
     ...(description === undefined ? {} : { description }),
     security: scope === 'open' ? [] : [{ bearer: [scope] }, { apiKey: [scope] }, {}],
     parameters: parametersOf(route, query, schemas),
-    ...(body === undefined ? {} : { requestBody: requestBody(body, schemas) }),
+    ...(body === undefined ? {} : { requestBody: describeRequestBody(body, schemas) }),
     responses: {
-      [success.status]: successResponse(method, success, schemas),
-      ...(unchanged === undefined ? {} : { [unchanged.status]: successResponse(method, unchanged, schemas) }),
-      ...(acknowledged === undefined ? {} : { [acknowledged.status]: successResponse(method, acknowledged, schemas) }),
+      [success.status]: describeSuccess(method, success, schemas),
+      ...(unchanged === undefined ? {} : { [unchanged.status]: describeSuccess(method, unchanged, schemas) }),
+      ...(acknowledged === undefined ? {} : { [acknowledged.status]: describeSuccess(method, acknowledged, schemas) }),
       ...(method === 'GET' && success.status === 200
         ? {
             304: {
@@ -147,7 +147,7 @@ function describeOperation({ id, route, query }: Operation, schemas: SchemaConve
             },
           }
         : {}),
-      ...errorResponses(route),
+      ...describeErrors(route),
     },
   };
 }
@@ -160,12 +160,12 @@ function parametersOf(route: Route, query: Route['query'], schemas: SchemaConver
     ...inPath.map((name) => {
       const field = params?.shape[name];
       if (field === undefined) throw new Error(`${path} has no schema for {${name}}`);
-      return parameter(name, 'path', true, schemas.request(field));
+      return createParameter(name, 'path', true, schemas.request(field));
     }),
-    ...fieldsOf(query, schemas).map(({ name, schema, required }) => parameter(name, 'query', required, schema)),
+    ...fieldsOf(query, schemas).map(({ name, schema, required }) => createParameter(name, 'query', required, schema)),
     ...(isWrite && inPath.length > 0
       ? [
-          parameter('If-Match', 'header', false, {
+          createParameter('If-Match', 'header', false, {
             type: 'string',
             description: 'Change the document only if its ETag is one of these ETags.',
           }),
@@ -173,7 +173,7 @@ function parametersOf(route: Route, query: Route['query'], schemas: SchemaConver
       : []),
     ...(versioned === true
       ? [
-          parameter('X-Change-Note', 'header', false, {
+          createParameter('X-Change-Note', 'header', false, {
             type: 'string',
             maxLength: NOTE_LENGTH_MAX,
             description: 'Reason for the write, stored with the version and in the audit log.',
@@ -195,7 +195,7 @@ function fieldsOf(
   return Object.entries(properties).map(([name, schema]) => ({ name, schema, required: required.includes(name) }));
 }
 
-function parameter(
+function createParameter(
   name: string,
   place: 'path' | 'query' | 'header',
   required: boolean,
@@ -212,7 +212,7 @@ function parameter(
   };
 }
 
-function requestBody({ schema, optional, example, bytesMax, upload }: Body, schemas: SchemaConversion): Json {
+function describeRequestBody({ schema, optional, example, bytesMax, upload }: Body, schemas: SchemaConversion): Json {
   const wire = schemas.request(schema);
   const content = {
     schema: optional === true ? { anyOf: [wire, { type: 'null' }] } : wire,
@@ -231,7 +231,7 @@ function requestBody({ schema, optional, example, bytesMax, upload }: Body, sche
   };
 }
 
-function successResponse(method: Route['method'], success: Success, schemas: SchemaConversion): Json {
+function describeSuccess(method: Route['method'], success: Success, schemas: SchemaConversion): Json {
   const { description, schema, media = [], mediaByBody = [], example, status } = success;
   const json =
     schema === undefined
@@ -288,7 +288,7 @@ export function errorCodesOf(route: Route): ErrorCode[] {
 
 const namesOf = ({ params, query }: Route): string[] => Object.keys({ ...params?.shape, ...query?.shape });
 
-function errorResponses(route: Route): Json {
+function describeErrors(route: Route): Json {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of errorCodesOf(route)) {
     const { status } = ERRORS[code];
@@ -299,12 +299,14 @@ function errorResponses(route: Route): Json {
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
       status,
-      shared.get(status) === codes.join() ? { $ref: `#/components/responses/Error${status}` } : errorResponse(codes),
+      shared.get(status) === codes.join()
+        ? { $ref: `#/components/responses/Error${status}` }
+        : describeErrorResponse(codes),
     ]),
   );
 }
 
-function errorResponse(codes: readonly ErrorCode[]): Json {
+function describeErrorResponse(codes: readonly ErrorCode[]): Json {
   const { status } = ERRORS[codes[0]!];
   const own =
     status === 405

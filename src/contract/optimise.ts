@@ -51,7 +51,7 @@ const ConstraintSetBody = defineObject(() => ({
 /** Returns the schema of objectives by class, which is also used only for the documentation. */
 function objectiveBody() {
   const [first, ...others] = OBJECTIVE_CLASSES.map(({ type, help, params }) =>
-    params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Objective`, description: help }),
+    params.extend({ type: z.literal(type) }).meta({ id: `${toPascalCase(type)}Objective`, description: help }),
   );
   return z
     .union([
@@ -67,7 +67,7 @@ function objectiveBody() {
 /** Returns the schema of expected returns by class, which is also used only for the documentation. */
 function returnsBody() {
   const [first, ...others] = RETURNS_CLASSES.map(({ type, help, params }) =>
-    params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Returns`, description: help }),
+    params.extend({ type: z.literal(type) }).meta({ id: `${toPascalCase(type)}Returns`, description: help }),
   );
   return z
     .discriminatedUnion('type', [first!, ...others])
@@ -75,12 +75,12 @@ function returnsBody() {
 }
 
 /** Converts snake case to Pascal case: `max_sharpe` becomes `MaxSharpe`. */
-function pascal(type: string): string {
+function toPascalCase(type: string): string {
   return type.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Copies the description of a schema to a schema derived from it. */
-function describe<S extends z.ZodType>(schema: S, { description }: z.ZodType): S {
+function copyDescription<S extends z.ZodType>(schema: S, { description }: z.ZodType): S {
   return description === undefined ? schema : schema.meta({ description });
 }
 
@@ -91,8 +91,8 @@ const optimisationBody = callOnce(() => ({
   }),
   uncertainty: UncertaintySpec.nullable().default(null),
   costs: CostsSpec.nullable().default(null),
-  risk_model: describe(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
-  candidates: describe(optimisationFields.candidates.unwrap().default('parent'), optimisationFields.candidates),
+  risk_model: copyDescription(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
+  candidates: copyDescription(optimisationFields.candidates.unwrap().default('parent'), optimisationFields.candidates),
 }));
 
 const ObjectiveTypeSpec = defineObject(() => ({

@@ -6,13 +6,13 @@ import { Id, IsoDate } from '#domain/schema/shape.js';
 import { BUNDLE_MEDIA, LOG_MEDIA } from './media-formats.js';
 import { skippedFields } from './common.js';
 import { routes } from './route.js';
-import { RunKey, StaleState, whichRun } from './run-state.js';
+import { RunKey, StaleState, runQuery } from './run-state.js';
 
 /** Maximum length of the reason of a restatement in characters, about a paragraph. */
 const REASON_LENGTH_MAX = 2000;
 
 export const PublishRequest = defineObject(() => ({
-  ...whichRun,
+  ...runQuery,
   through: IsoDate.optional().meta({
     description:
       'Last date to publish. Default: the last date of the run. Refused if the run lacks a session up to this date.',

@@ -3,7 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
-import { whichRun } from './run-state.js';
+import { runQuery } from './run-state.js';
 
 const shown = z.union([z.number(), z.string()]).nullable();
 
@@ -53,7 +53,7 @@ export const replayRoutes = routes({
     description:
       'Definition and request are those of the stored run, even if the definition has changed; the market is the served one. Nothing is replaced.',
     params: defineObject(() => ({ index_id: Id })),
-    query: z.strictObject(whichRun),
+    query: z.strictObject(runQuery),
     body: { schema: z.strictObject({}), optional: true, example: {} },
     success: { status: 202, description: 'The job; see Location.', schema: ReplayJobStatus },
     errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_SOURCE', 'JOB_RUNNING'],

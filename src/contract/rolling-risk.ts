@@ -6,7 +6,7 @@ import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { Id } from '#domain/schema/shape.js';
 import { compositionErrors, TableFrame } from './common.js';
 import { routes } from './route.js';
-import { runState, whichRun } from './run-state.js';
+import { runState, runQuery } from './run-state.js';
 
 export const RollingRiskView = defineObject(() => ({
   ...runState,
@@ -36,7 +36,7 @@ export const rollingRiskRoutes = routes({
       'The figures use a window of returns, or all returns with weights that halve every `half_life` sessions, beginning with the twentieth return.',
     params: defineObject(() => ({ index_id: Id })),
     query: defineObject(() => ({
-      ...whichRun,
+      ...runQuery,
       window: z.coerce
         .number()
         .int()

@@ -29,7 +29,7 @@ export const runState = {
 };
 
 /** A view as it is computed and cached; the response adds the state of its run. */
-export type Stateless<V extends { readonly stale: unknown }> = Omit<V, keyof typeof runState>;
+export type WithoutRunState<V extends { readonly stale: unknown }> = Omit<V, keyof typeof runState>;
 
 /** Id of an index or strategy, or of one of its runs (`ID@RUN`). */
 export const RunOf = z
@@ -43,7 +43,7 @@ export const RunOf = z
   });
 
 /** Query parameter that selects the run of a view. */
-export const whichRun = {
+export const runQuery = {
   run_id: RunKey.optional().meta({
     description: 'Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.',
   }),

@@ -69,7 +69,7 @@ export const SweepOverfitting = defineObject(() => ({
 });
 
 /** Returns the schema of the metrics of a path, or of their distribution over all paths. */
-const pathMetrics = <Value extends z.ZodType>(value: Value) => ({
+const createPathMetrics = <Value extends z.ZodType>(value: Value) => ({
   annualised_return: value.meta({
     description: 'Compound annual return, with 252 sessions per year, or 365 if the calendar trades every day.',
   }),
@@ -117,10 +117,10 @@ export const SweepFoldsView = defineObject(() => ({
   out_of_sample: Distribution.meta({
     description: 'Metric of the selected variants on their tests, over the splits.',
   }),
-  paths: z.array(z.strictObject(pathMetrics(z.number()))).meta({
+  paths: z.array(z.strictObject(createPathMetrics(z.number()))).meta({
     description: 'Metrics of the joined out-of-sample returns, with each group tested once.',
   }),
-  over_paths: z.strictObject(pathMetrics(Distribution)).meta({ description: 'Each metric over the paths.' }),
+  over_paths: z.strictObject(createPathMetrics(Distribution)).meta({ description: 'Each metric over the paths.' }),
   probability_of_loss: probability('Share of paths with a loss.'),
 })).meta({
   id: 'SweepFoldsView',

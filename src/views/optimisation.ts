@@ -242,7 +242,7 @@ export function toDerivedPreview(
       before: toFigures(preview.before),
       after: toFigures(preview.after),
       binding: sides.filter(({ isBinding }) => isBinding).map(({ label }) => label),
-      constraints: tightest(sides).map((side) => toPreviewConstraint(side, relaxed)),
+      constraints: selectTightest(sides).map((side) => toPreviewConstraint(side, relaxed)),
     },
     findings: preview.findings,
   };
@@ -280,7 +280,7 @@ function toPreviewConstraint(
  * Returns one entry per row and side. A row that expands to several constraints is represented by its tightest
  * constraint.
  */
-function tightest(sides: readonly RowSide[]): RowSide[] {
+function selectTightest(sides: readonly RowSide[]): RowSide[] {
   const results = new Map<string, RowSide>();
   for (const side of sides) {
     const key = `${side.placed.origin.name} ${side.side}`;

@@ -3,11 +3,11 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { ACTION_CHOICES, type ActionChoice } from '#domain/corporate-actions/choices.js';
 import { ACTION_KINDS, ELECTION_DEFAULTS, type ActionType } from '#domain/market/market-data.js';
 import { VALUE_MEANING } from '../corporate-action.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
 const CHOICE_NAMES = Object.keys(ACTION_CHOICES) as [ActionChoice, ...ActionChoice[]]; // Object.keys returns plain strings.
-const meanings = Object.entries(ACTION_CHOICES)
+const choiceMeanings = Object.entries(ACTION_CHOICES)
   .map(([choice, meaning]) => `\`${choice}\`: ${meaning}`)
   .join('; ');
 const figure = (description: string) => z.number().nullable().meta({ description });
@@ -63,7 +63,7 @@ export const ActionsView = defineObject(() => ({
             .array(
               z
                 .strictObject({
-                  choice: z.enum(CHOICE_NAMES).meta({ description: meanings }),
+                  choice: z.enum(CHOICE_NAMES).meta({ description: choiceMeanings }),
                   weight_after: z.number().meta({ description: 'At prices that change only because of the action.' }),
                   shares_after: z.number().meta({ description: 'Index shares.' }),
                   cash: z.number().meta({
@@ -107,4 +107,4 @@ export const ActionsView = defineObject(() => ({
     .meta({ description: 'By ex-date and security; the last 10,000.' }),
   actions_total: z.int().meta({ description: 'Number of actions in the window.' }),
 })).meta({ id: 'ActionsView' });
-export type ActionsView = Stateless<z.infer<typeof ActionsView>>;
+export type ActionsView = WithoutRunState<z.infer<typeof ActionsView>>;

@@ -4,7 +4,7 @@ import { OVERLAY_PART_HELP, OVERLAY_PART_NAMES } from '#domain/overlays/overlay-
 import { MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
 import { Finding } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 export const ContributionPayload = defineObject(() => ({
   asset_id: z.string(),
@@ -49,7 +49,7 @@ export const AttributionView = defineObject(() => ({
   start: z.string(),
   end: z.string(),
 })).meta({ id: 'AttributionView' });
-export type AttributionView = Stateless<z.infer<typeof AttributionView>>;
+export type AttributionView = WithoutRunState<z.infer<typeof AttributionView>>;
 
 export const FactorAttributionView = defineObject(() => ({
   ...runState,
@@ -81,7 +81,7 @@ export const FactorAttributionView = defineObject(() => ({
     description: 'Months in which the store has too few securities for a regression: their return is in `other`.',
   }),
 })).meta({ id: 'FactorAttributionView' });
-export type FactorAttributionView = Stateless<z.infer<typeof FactorAttributionView>>;
+export type FactorAttributionView = WithoutRunState<z.infer<typeof FactorAttributionView>>;
 
 const effect = (description: string) =>
   z
@@ -140,4 +140,4 @@ export const GroupAttributionView = defineObject(() => ({
     description: '`RETURNS_DIFFER` if only one of run and benchmark includes dividends.',
   }),
 })).meta({ id: 'GroupAttributionView' });
-export type GroupAttributionView = Stateless<z.infer<typeof GroupAttributionView>>;
+export type GroupAttributionView = WithoutRunState<z.infer<typeof GroupAttributionView>>;

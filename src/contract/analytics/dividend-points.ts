@@ -2,7 +2,7 @@ import { WithholdingTax } from '#domain/documents/withholding-tax.js';
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 const points = z.number().meta({ description: 'Index points; negative where short positions pay more.' });
 
@@ -64,4 +64,4 @@ export const DividendPointsView = defineObject(() => ({
         'Dividends after as_of on the holdings of as_of, from actions known by then, at its prices and rates.',
     }),
 })).meta({ id: 'DividendPointsView' });
-export type DividendPointsView = Stateless<z.infer<typeof DividendPointsView>>;
+export type DividendPointsView = WithoutRunState<z.infer<typeof DividendPointsView>>;

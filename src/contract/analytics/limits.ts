@@ -3,7 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { Finding } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 /** Maximum number of rows per request. */
 const ROWS_MAX = 100;
@@ -94,4 +94,4 @@ export const LimitsView = defineObject(() => ({
     }),
   findings: z.array(Finding),
 })).meta({ id: 'LimitsView' });
-export type LimitsView = Stateless<z.infer<typeof LimitsView>>;
+export type LimitsView = WithoutRunState<z.infer<typeof LimitsView>>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 import { date, fraction } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 
@@ -93,4 +93,4 @@ export const OverviewView = defineObject(() => ({
   start: z.string(),
   end: z.string(),
 })).meta({ id: 'OverviewView' });
-export type OverviewView = Stateless<z.infer<typeof OverviewView>>;
+export type OverviewView = WithoutRunState<z.infer<typeof OverviewView>>;

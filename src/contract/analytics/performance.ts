@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } from './metrics.js';
 
 /** Series of a run for which performance figures are available. */
@@ -44,4 +44,4 @@ export const PerformanceView = defineObject(() => ({
     description: 'Return of each month (YYYY-MM) within the window. The returns compound to the total return.',
   }),
 })).meta({ id: 'PerformanceView' });
-export type PerformanceView = Stateless<z.infer<typeof PerformanceView>>;
+export type PerformanceView = WithoutRunState<z.infer<typeof PerformanceView>>;

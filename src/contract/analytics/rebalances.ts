@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 import { StaleFillPayload } from './prices.js';
 import { UnfilledOrderPayload } from './record.js';
 
@@ -55,7 +55,7 @@ export const RebalanceList = defineObject(() => ({
     .array(RebalanceRow)
     .meta({ description: 'By date, beginning with the composition in force at the start.' }),
 })).meta({ id: 'RebalanceList' });
-export type RebalanceList = Stateless<z.infer<typeof RebalanceList>>;
+export type RebalanceList = WithoutRunState<z.infer<typeof RebalanceList>>;
 
 export const RebalancedName = defineObject(() => ({
   identifier: z.string(),
@@ -80,4 +80,4 @@ export const RebalanceView = defineObject(() => ({
   names: z.array(RebalancedName).meta({ description: 'Securities held before or after, by weight, then identifier.' }),
   unfilled: z.array(UnfilledOrderPayload).meta({ description: 'Orders of the session that could not be filled.' }),
 })).meta({ id: 'RebalanceView' });
-export type RebalanceView = Stateless<z.infer<typeof RebalanceView>>;
+export type RebalanceView = WithoutRunState<z.infer<typeof RebalanceView>>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { SeriesPayload, skippedFields, TableFrame } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 import { date, weightMap } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 import { StaleFillPayload, gapsAndPricing } from './prices.js';
@@ -134,7 +134,7 @@ export const BacktestResultSummary = defineObject(() => ({
   unfilled: z.array(UnfilledOrderPayload),
   ...provenance,
 })).meta({ id: 'BacktestResultSummary' });
-export type BacktestResultSummary = Stateless<z.infer<typeof BacktestResultSummary>>;
+export type BacktestResultSummary = WithoutRunState<z.infer<typeof BacktestResultSummary>>;
 
 export const BacktestRecordRow = defineObject(() => ({
   ...runState,

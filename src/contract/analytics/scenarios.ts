@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { Finding } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 const number = (description: string) => z.number().meta({ description });
 
@@ -63,4 +63,4 @@ export const ScenariosView = defineObject(() => ({
       '`NO_DATA_IN_RANGE`: the store does not cover the window. `WINDOW_CUT`: the data ends within the window. `NO_EFFECT`: an unused setting.',
   }),
 })).meta({ id: 'ScenariosView' });
-export type ScenariosView = Stateless<z.infer<typeof ScenariosView>>;
+export type ScenariosView = WithoutRunState<z.infer<typeof ScenariosView>>;

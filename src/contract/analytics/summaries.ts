@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload, skippedFields } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 import { fraction } from './fields.js';
 
 const dayReturn = z
@@ -53,6 +53,6 @@ export const RunSummaryCollection = defineObject(() => ({
 export type RunSummaryCollection = z.infer<typeof RunSummaryCollection>;
 /** Members of a summary row that depend only on the stored run. */
 export type RunFigures = Omit<
-  Stateless<z.infer<typeof RunSummaryRow>>,
+  WithoutRunState<z.infer<typeof RunSummaryRow>>,
   'name' | 'run_at' | 'next_rebalance' | 'coming_rebalance'
 >;

@@ -82,12 +82,12 @@ function schemaSection(name: string, schema: JsonSchema): Markup {
   const fields = schemaFields(schema);
   const description = schema['description'];
   return markup`<section class="operation" id="schema-${name}"><h3><a href="#schema-${name}">${name}</a></h3>
-${typeof description === 'string' ? prose(description) : NOTHING}${fields === NOTHING ? markup`<p>${oneOf(schema)}</p>` : fields}</section>
+${typeof description === 'string' ? prose(description) : NOTHING}${fields === NOTHING ? markup`<p>${describeAlternatives(schema)}</p>` : fields}</section>
 `;
 }
 
 /** Describes a schema without fields: its alternatives if it is a union, otherwise its type. */
-function oneOf(schema: JsonSchema): Markup {
+function describeAlternatives(schema: JsonSchema): Markup {
   const branches = (schema['oneOf'] ?? schema['anyOf']) as readonly JsonSchema[] | undefined;
   if (branches === undefined) return typeOf(schema);
   return markup`One of ${joinParts(

@@ -52,12 +52,12 @@ export function reconcileView(
     index_id: columns.header.run_id,
     reconciles: checks.every(({ holds }) => holds),
     checks,
-    not_compared: notCompared(columns),
+    not_compared: listUncheckedParts(columns),
   };
 }
 
 /** Returns notes on the checks that runs of earlier versions do not support. */
-function notCompared(columns: RunColumns): string[] {
+function listUncheckedParts(columns: RunColumns): string[] {
   return [
     ...(columns.has('record')
       ? []

@@ -1,5 +1,5 @@
 import type { ActiveRisk, HeldRisk } from '../weights-view.js';
-import { check, type Check } from './check.js';
+import { createCheck, type Check } from './check.js';
 
 /** Tolerance for sums of risk contributions, which are more exact than other sums. */
 const RISK_TOLERANCE = 1e-12;
@@ -19,7 +19,7 @@ export function riskChecks({ names, risk, active }: MeasuredRisk): Check[] {
     ? Object.values(active.payload.contributions_not_held).reduce((total, contribution) => total + contribution, 0)
     : 0;
   return [
-    check({
+    createCheck({
       name: 'risk contributions',
       meaning: 'The risk contributions of the held securities sum to the volatility.',
       left: sum(risk.contributionOf),
@@ -28,7 +28,7 @@ export function riskChecks({ names, risk, active }: MeasuredRisk): Check[] {
     }),
     ...(active
       ? [
-          check({
+          createCheck({
             name: 'active risk contributions',
             meaning:
               'The active risk contributions, including those of securities that are not held, sum to the tracking error.',

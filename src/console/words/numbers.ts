@@ -37,6 +37,9 @@ export const percent = (value: Maybe, digits = 2): string =>
 export const change = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 100, digits, true)}%`;
 
+/** Returns a difference of two percentages in percentage points: `+5.23 pp`. */
+export const points = (value: Maybe): string => change(value).replace('%', ' pp');
+
 /** Rounding of sums of doubles, below any figure on a page. */
 const ROUNDING = 1e-9;
 

@@ -28,6 +28,6 @@ export function contentReasons(run: RunDocument, content: MarketIdentity, isOfTh
 /** Returns the reason for which a run is stale by the engine; none if its bits are the same. */
 export function engineReasons({ engine_version: stored }: RunDocument, engineVersion: string): string[] {
   return hasOtherBits(stored, engineVersion)
-    ? [`The run was made by engine ${stored}; ${engineVersion} may give other bits.`]
+    ? [`The run was made by engine ${stored}; engine ${engineVersion} may compute slightly different values.`]
     : [];
 }

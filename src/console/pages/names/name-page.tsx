@@ -29,7 +29,7 @@ import './names.css';
 
 /** Page of one security: its prices, its corporate actions, and its reference data. */
 export function NamePage({ params }: PageProps) {
-  const identifier = params['name']!; // The address has it.
+  const identifier = params['name']!; // the route has this parameter
   const store = parameter('store') ?? undefined;
   const reference = useResource(`reference ${identifier} ${store}`, (signal) =>
     service.value.call('getAssetReference', { params: { identifier }, query: inStore(store), signal }),
@@ -144,7 +144,7 @@ interface PriceChartsProps extends Omit<PricesProps, 'identifier' | 'store'> {
 
 const COUNT: Unit = { of: 'number', digits: 0 };
 
-/** Renders CLOSE with its actions as marks, and below it another column, by default volume. */
+/** Renders closes with corporate actions as marks, and another column below. Default: volume. */
 function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps) {
   const { index, columns, data } = view.prices;
   const dates = useMemo(() => index.map(String), [view]);
@@ -216,7 +216,7 @@ function lineOf({ prices: { columns, data } }: PricesResponse, column: string, c
   };
 }
 
-/** Months shown around an action when its mark is opened. */
+/** Number of months shown before and after an action when its mark is opened. */
 const AROUND_MONTHS = 3;
 
 function marksOf(actions: CorporateActionsResponse | undefined, currency: string | null): readonly Mark[] {

@@ -14,10 +14,10 @@ const NAMES: Readonly<Record<string, string>> = {
   '1': 'Highest',
 };
 
-/** Colours of the quantiles; that of the variant first by rank is the second one. */
+/** Colours of the quantiles. The top-ranked variant has colour 2. */
 const COLOURS: Readonly<Record<string, number>> = { '0': 7, '0.25': 5, '0.5': 1, '0.75': 8, '1': 10 };
 
-/** Levels of all variants through time: their quantiles, and the variant that ranks first. */
+/** Renders the levels of all variants over time: their quantiles, and the top-ranked variant. */
 export function Fan({ fan }: { readonly fan: NonNullable<SweepView['fan']> }) {
   const lines = useMemo(
     (): readonly Line[] => [

@@ -10,7 +10,7 @@ import { pointerLabel, type Told } from './values.js';
 /** Probability of overfitting above which a choice is no better than a random one. */
 export const CHANCE = 0.5;
 
-/** Renders the figures of a sweep: how far its first rank can be trusted. */
+/** Renders the figures of a sweep, which show how reliable its ranking is. */
 export function Figures({ view: { selection, overfitting, variants, refused } }: { readonly view: SweepView }) {
   const isOverfit = (overfitting?.probability ?? 0) > CHANCE;
   return (
@@ -58,7 +58,10 @@ export function Figures({ view: { selection, overfitting, variants, refused } }:
   );
 }
 
-/** Labels and units of variable parameters by pointer; undefined until they are loaded, the pointer itself where they cannot be. */
+/**
+ * Returns a lookup of labels and units of the varied parameters; undefined until the definition is loaded. The labels are
+ * derived from the pointers if it cannot be loaded.
+ */
 export function useTold(id: string): Told | undefined {
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,
@@ -69,6 +72,6 @@ export function useTold(id: string): Told | undefined {
   const isKnown = types.data !== undefined && index.data !== undefined;
   if ((types.data === undefined && types.trouble === null) || (index.data === undefined && index.trouble === null))
     return undefined;
-  const varied = isKnown ? variedIn(index.data as unknown as JsonObject, types.data!, 0) : []; // A document of JSON.
+  const varied = isKnown ? variedIn(index.data as unknown as JsonObject, types.data!, 0) : []; // the response is plain JSON
   return (pointer) => varied.find((one) => one.pointer === pointer) ?? { label: pointerLabel(pointer), unit: null };
 }

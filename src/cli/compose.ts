@@ -21,7 +21,7 @@ import { openJobComponents } from './compose/documents-of-jobs.js';
 import { composeSchedules } from './compose/schedules.js';
 import { wrapForStores } from './compose/on-stores.js';
 import { resumeMarket } from './compose/resumed.js';
-import { openComponents, type Closable, type Components } from './compose/rooms.js';
+import { openCore, type Closable, type Core } from './compose/rooms.js';
 import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
 import { openConsoleFiles, openVerifyFiles } from './console-files.js';
@@ -81,10 +81,10 @@ async function openTracingIfConfigured({ settings, log }: Composition, open: Clo
 }
 
 /** Starts to run jobs, to deliver the notifications of ended jobs, and to run scheduled days. */
-async function startJobs(components: Components, kinds: JobHandlers, startDays: () => void) {
-  const { documents, home, jobs, settings, deliveries, activations } = components;
+async function startJobs(core: Core, kinds: JobHandlers, startDays: () => void) {
+  const { documents, home, jobs, settings, deliveries, activations } = core;
   const isShared = settings.artifacts !== undefined;
-  const own = wrapForStores(detachAttempts(kinds), components);
+  const own = wrapForStores(detachAttempts(kinds), core);
   jobs.register(isShared ? addActiveMarket(own, activations) : own);
   if (settings.readOnly) return;
   // Data stores that several machines share are stored in the homes of the processes that imported them.
@@ -112,7 +112,7 @@ function detachAttempts(kinds: JobHandlers): JobHandlers {
 }
 
 /** Builds the dependencies of the request pipeline. */
-function answersOf({ settings, version, log, markets, stores, metrics, deliveries, activations }: Components) {
+function answersOf({ settings, version, log, markets, stores, metrics, deliveries, activations }: Core) {
   return {
     version,
     log,
@@ -160,18 +160,18 @@ async function composeOn(
   open: Closable[],
 ): Promise<Service> {
   const stopping = new AbortController();
-  const components = openJobComponents(await openComponents({ role, home, settings, log, onDefect, open }), open);
-  const { documents, jobs } = components;
+  const core = openJobComponents(await openCore({ role, home, settings, log, onDefect, open }), open);
+  const { documents, jobs } = core;
   const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
   if (role !== 'worker') open.push(await openKeySocket(home.path, keys));
 
-  const history = composeHistory(components);
-  const datasets = composeDatasets(components, history.removals);
-  const indices = composeIndices(components, history.removals);
-  const runs = composeRuns(components, { ...indices, open });
-  const reports = composeReports(components, history.removals);
-  const accountability = await composeAccountability(components, keys, open);
-  const operations = composeOperations(components, {
+  const history = composeHistory(core);
+  const datasets = composeDatasets(core, history.removals);
+  const indices = composeIndices(core, history.removals);
+  const runs = composeRuns(core, { ...indices, open });
+  const reports = composeReports(core, history.removals);
+  const accountability = await composeAccountability(core, keys, open);
+  const operations = composeOperations(core, {
     onCancelled: accountability.notes.cancelled,
     stopping: stopping.signal,
     startedAt: new Date(),
@@ -179,7 +179,7 @@ async function composeOn(
     answerFor: (request, client) => app.answerFor(request, client),
   });
 
-  const plans = composeSchedules(components, { role, removals: history.removals, open, keys, runs, reports, indices });
+  const plans = composeSchedules(core, { role, removals: history.removals, open, keys, runs, reports, indices });
 
   // TypeScript rejects a kind of job or a route without a handler.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
@@ -191,16 +191,16 @@ async function composeOn(
     ...runs.handlers,
     ...reports.handlers,
     ...plans.handlers,
-    ...history.handlers({ ...indices, ...reports, ...datasets, ...plans, datasets: components.datasets }),
+    ...history.handlers({ ...indices, ...reports, ...datasets, ...plans, datasets: core.datasets }),
   };
 
-  await startJobs(components, kinds, plans.start);
+  await startJobs(core, kinds, plans.start);
   // The previously served market is loaded in the background; requests that need it get Retry-After.
-  await components.datasets.announce();
-  const resumed = resumeMarket(components, { role, keepsServed, stopping: stopping.signal });
+  await core.datasets.announce();
+  const resumed = resumeMarket(core, { role, keepsServed, stopping: stopping.signal });
   resumed.catch(onDefect);
   const api = apiOf(role, settings, handlers, accountability.signIn);
-  const app: App = createApp({ ...accountability, ...answersOf(components), ...api });
+  const app: App = createApp({ ...accountability, ...answersOf(core), ...api });
 
   return {
     app,

@@ -13,11 +13,11 @@ import type { Keys } from '#services/operations/keys.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { tlsOf } from '../security-settings.js';
-import type { Closable, Components } from './rooms.js';
+import type { Closable, Core } from './rooms.js';
 
 /** Composes the authentication of clients, their permissions, and the audit log. */
-export async function composeAccountability(components: Components, keys: Keys, open: Closable[]) {
-  const { documents, settings, log, now } = components;
+export async function composeAccountability(core: Core, keys: Keys, open: Closable[]) {
+  const { documents, settings, log, now } = core;
   const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
   const notes = createAuditNotes({
     documents,
@@ -33,7 +33,7 @@ export async function composeAccountability(components: Components, keys: Keys, 
     open.push(push);
     push.start();
   }
-  const signedIn = await composeSignIn(components);
+  const signedIn = await composeSignIn(core);
   return {
     notes,
     reachOf: access.reachOf,
@@ -44,7 +44,7 @@ export async function composeAccountability(components: Components, keys: Keys, 
   };
 }
 
-async function composeSignIn({ documents, settings, log, secrets, now }: Components) {
+async function composeSignIn({ documents, settings, log, secrets, now }: Core) {
   const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, publicUrl } = settings;
   const isSecure = tlsOf(settings) !== undefined;
   const isHttps = isSecure || publicUrl?.startsWith('https:') === true;

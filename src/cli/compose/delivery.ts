@@ -8,13 +8,10 @@ import { createSenders } from '#services/delivery/senders.js';
 import { awsOrigin, chooseKeys } from '#store/s3/keys/choose-source.js';
 import { awsOf } from '../aws-settings.js';
 import type { Settings } from '../settings.js';
-import type { Components } from './rooms.js';
+import type { Core } from './rooms.js';
 
 /** Composes clients and the delivery of files to them. */
-export function composeDelivery(
-  { documents, secrets, artifacts, settings, callbacks }: Components,
-  removals: Removals,
-) {
+export function composeDelivery({ documents, secrets, artifacts, settings, callbacks }: Core, removals: Removals) {
   const { smtpUrl: url, smtpFrom: from } = settings;
   const mailServer = url === undefined || from === undefined ? undefined : { url, from };
   const places = createDeliveryDestinations({

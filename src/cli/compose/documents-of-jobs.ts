@@ -1,22 +1,22 @@
 import { systemClock } from '#jobs/clock.js';
 import { createPatientDocuments } from '#jobs/patient-documents.js';
 import type { DocumentStore } from '#store/port.js';
-import type { Closable, Components } from './rooms.js';
+import type { Closable, Core } from './rooms.js';
 
 /** Components with the documents for jobs, which wait while the database is unavailable. */
-export interface JobComponents extends Components {
+export interface JobComponents extends Core {
   readonly documentsOfJobs: DocumentStore;
 }
 
 /** @param open receives the function that ends the waiting */
-export function openJobComponents(components: Components, open: Closable[]): JobComponents {
-  const { documents, settings } = components;
+export function openJobComponents(core: Core, open: Closable[]): JobComponents {
+  const { documents, settings } = core;
   // Documents in a home are always available.
-  if (settings.database === undefined) return { ...components, documentsOfJobs: documents };
+  if (settings.database === undefined) return { ...core, documentsOfJobs: documents };
   let isOver = false;
   open.push({ close: async () => void (isOver = true) });
   return {
-    ...components,
+    ...core,
     documentsOfJobs: createPatientDocuments({ documents, clock: systemClock, isOver: () => isOver }),
   };
 }

@@ -8,7 +8,7 @@ import { createStatements, type StatementsDependencies } from '#services/governa
 import { createVersions } from '#services/history/versions.js';
 import type { Indices } from '#services/indices/indices.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { Components } from './rooms.js';
+import type { Core } from './rooms.js';
 
 export interface GovernanceInput extends Pick<StatementsDependencies, 'publications' | 'exports' | 'scheduleOf'> {
   readonly schedulesOn: ClosureEffectsDependencies['schedulesOn'];
@@ -19,20 +19,20 @@ export interface GovernanceInput extends Pick<StatementsDependencies, 'publicati
 
 /** Composes procedures of the administrator, benchmark statements and recorded changes of calendars. */
 export function composeGovernance(
-  components: Components,
+  core: Core,
   { removals, indices, schedulesOn, endClosedDays, ...parts }: GovernanceInput,
 ) {
-  const procedures = createProcedures(components);
-  const timestamp = () => formatTimestamp(components.now());
+  const procedures = createProcedures(core);
+  const timestamp = () => formatTimestamp(core.now());
   const statements = createStatements({
-    ...components,
+    ...core,
     ...parts,
-    versions: createVersions(components),
+    versions: createVersions(core),
     procedures,
     timestamp,
   });
-  const compare = createClosureEffects({ ...components, schedulesOn });
-  const closures = createClosures({ ...components, compare, endClosedDays });
+  const compare = createClosureEffects({ ...core, schedulesOn });
+  const closures = createClosures({ ...core, compare, endClosedDays });
   return {
     procedures,
     closures,

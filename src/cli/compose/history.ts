@@ -5,15 +5,15 @@ import { createAudit } from '#services/history/audit.js';
 import { createSigningKeys } from '#services/stored/signing-keys.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { createVersions } from '#services/history/versions.js';
-import type { Components } from './rooms.js';
+import type { Core } from './rooms.js';
 
 /**
  * Composes document versions: the deletion that other services need, and the handlers once the writing services
  * exist.
  */
-export function composeHistory(components: Components) {
-  const versions = createVersions(components);
-  const terms = { ...components, timestamp: () => formatTimestamp(components.now()) };
+export function composeHistory(core: Core) {
+  const versions = createVersions(core);
+  const terms = { ...core, timestamp: () => formatTimestamp(core.now()) };
   return {
     removals: createRemovals(versions),
     handlers: (services: Omit<VersionedServices, 'versions'>) => ({

@@ -40,39 +40,32 @@ import type { JobComponents } from './documents-of-jobs.js';
 const MS_PER_DAY = 86_400_000;
 
 /** Composes definitions: indices, strategies, their calendars and their optimisation. */
-export function composeIndices(components: JobComponents, removals: Removals) {
-  const { documents, calendars } = components;
-  const ofJobs = { ...components, documents: components.documentsOfJobs };
-  const risk = createRiskModelJob({ ...ofJobs, workers: components.settings.workers });
+export function composeIndices(core: JobComponents, removals: Removals) {
+  const { documents, calendars } = core;
+  const ofJobs = { ...core, documents: core.documentsOfJobs };
+  const risk = createRiskModelJob({ ...ofJobs, workers: core.settings.workers });
   const validate = createRiskValidationJob(ofJobs);
   const optimise = createOptimisationJob(ofJobs);
-  const study = createStudyJob({ ...ofJobs, workers: components.settings.workers });
+  const study = createStudyJob({ ...ofJobs, workers: core.settings.workers });
   const account = createAccountBacktestJob(ofJobs);
-  const batch = createBatchJob({ ...ofJobs, workers: components.settings.workers });
-  const ofPersonal = { ...components, engineVersion: components.version, workers: components.settings.workers };
+  const batch = createBatchJob({ ...ofJobs, workers: core.settings.workers });
+  const ofPersonal = { ...core, engineVersion: core.version, workers: core.settings.workers };
   const ofBatches = { ...ofPersonal, kind: batch };
 
-  const indices = createIndices(components);
-  const strategies = createStrategies(components);
-  const optimisations = createOptimise({ ...components, kind: optimise });
-  const plugins = createPlugins(components);
-  const riskModels = createRiskModels({
-    ...components,
-    kind: risk,
-    validation: validate,
-    workers: components.settings.workers,
-  });
-  const today = () => Math.floor(components.now() / MS_PER_DAY);
+  const indices = createIndices(core);
+  const strategies = createStrategies(core);
+  const optimisations = createOptimise({ ...core, kind: optimise });
+  const plugins = createPlugins(core);
+  const riskModels = createRiskModels({ ...core, kind: risk, validation: validate, workers: core.settings.workers });
+  const today = () => Math.floor(core.now() / MS_PER_DAY);
   const indexOf = async (indexId: string) => (await requireIndex(documents, indexId)).document;
   const runOf = (indexId: string) => findRun(documents, indexId);
-  const templates = createMethodologyTemplates({ ...components, read: readMethodologies });
+  const templates = createMethodologyTemplates({ ...core, read: readMethodologies });
   const schedulesOn = (on: Calendars) => createIndexSchedules({ calendars: on, indexOf, runOf });
   const scheduleOf = schedulesOn(calendars);
-  const calendarViews = createCalendarViews({
-    calendars,
-    scheduleOf: async (indexId) => scheduleOf(await indexOf(indexId)),
-    today,
-  });
+  const scheduleById = async (indexId: string) => scheduleOf(await indexOf(indexId));
+  const calendarViews = createCalendarViews({ calendars, scheduleOf: scheduleById, today });
+  const questions = createIndexQuestions({ ...core, scheduleOf });
 
   return {
     indices,
@@ -88,20 +81,14 @@ export function composeIndices(components: JobComponents, removals: Removals) {
     handlers: {
       ...createCalendarHandlers(calendarViews),
       ...createEventHandlers(createEvents({ documents, calendars, scheduleOf, today }), today),
-      ...createIndexHandlers(
-        indices,
-        createIndexQuestions({ ...components, scheduleOf }),
-        createDatapointQuestions(components),
-        templates,
-        removals,
-      ),
+      ...createIndexHandlers(indices, questions, createDatapointQuestions(core), templates, removals),
       ...createStrategyHandlers(strategies, removals),
-      ...createPluginHandlers(plugins, createPluginPreviews(components), removals),
+      ...createPluginHandlers(plugins, createPluginPreviews(core), removals),
       ...createOptimiseHandlers(optimisations, indices, removals),
       ...createStudyHandlers(createStudies({ ...ofPersonal, kind: study })),
       ...createBatchHandlers(createBatches(ofBatches), createBatchResults(ofBatches)),
       ...createAccountBacktestHandlers(createAccountBacktests({ ...ofPersonal, kind: account })),
-      ...createRiskModelHandlers(riskModels, createRiskModelImports(components)),
+      ...createRiskModelHandlers(riskModels, createRiskModelImports(core)),
     },
   };
 }

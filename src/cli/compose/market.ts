@@ -57,8 +57,8 @@ export interface MarketInput {
 }
 
 /** Composes the served market and its data stores. */
-export function composeMarket(components: MarketInput): MarketComponents {
-  const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets, now } = components;
+export function composeMarket(core: MarketInput): MarketComponents {
+  const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets, now } = core;
   const isShared = settings.artifacts !== undefined;
   const timestamp = () => formatTimestamp(now());
   const locations = createLocations([...settings.dataRoots, home.stores], isShared ? hostname() : undefined);
@@ -66,18 +66,16 @@ export function composeMarket(components: MarketInput): MarketComponents {
   const files = isShared ? createSharedStoreFiles({ artifacts, folders, root: home.stores }) : localStoreFiles;
   const active = createServedMarkets(onServe);
   const markets = marketsOfCalls(active);
-  const activations = isShared
-    ? openSharedActivations(components, active)
-    : createLocalActivations(active, buildVersion());
+  const activations = isShared ? openSharedActivations(core, active) : createLocalActivations(active, buildVersion());
   const versions = createDataVersions({
     documents,
     artifacts,
     jobs,
     markets,
     timestamp,
-    onCopyFailure: (cause) => components.log.warn({ err: cause }, 'the served content could not be copied'),
+    onCopyFailure: (cause) => core.log.warn({ err: cause }, 'the served content could not be copied'),
   });
-  const databases = listDatabases(components, locations);
+  const databases = listDatabases(core, locations);
   const inUse = () => readCalendarsInUse(documents);
   const loading = createDatasetLoading({ locations, databases, files, calendarsInUse: inUse, timestamp });
   const stores = createStoreMarkets({

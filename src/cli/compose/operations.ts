@@ -28,20 +28,20 @@ import type { RiskModels } from '#services/risk/risk-models.js';
 import { openDocumentationSources } from '../documentation-files.js';
 import { buildInfo, PACKAGE_ROOT } from '../version.js';
 import type { Settings } from '../settings.js';
-import type { Components } from './rooms.js';
+import type { Core } from './rooms.js';
 
 /** Composes the data stores, whose job handlers already exist. */
-export function composeDatasets(components: Components, removals: Removals) {
-  const watchlists = createWatchlists(components);
-  const overriding = createPriceOverriding(components);
+export function composeDatasets(core: Core, removals: Removals) {
+  const watchlists = createWatchlists(core);
+  const overriding = createPriceOverriding(core);
   return {
     watchlists,
-    kinds: components.jobKinds,
+    kinds: core.jobKinds,
     handlers: {
-      ...createDatasetHandlers(components.datasets, removals),
+      ...createDatasetHandlers(core.datasets, removals),
       ...createOverrideHandlers(overriding),
-      ...createDataVersionHandlers(components.dataVersions),
-      ...createDataHandlers(components.data),
+      ...createDataVersionHandlers(core.dataVersions),
+      ...createDataHandlers(core.data),
       ...createWatchlistHandlers(watchlists, removals),
     },
   };
@@ -93,10 +93,10 @@ export interface OperationsInput {
 
 /** Composes health, metrics, jobs, the changelog and the documentation. */
 export function composeOperations(
-  components: Components,
+  core: Core,
   { stopping, startedAt, results, onCancelled, answerFor }: OperationsInput,
 ) {
-  const { version, jobs, datasets, checks, metrics, artifacts } = components;
+  const { version, jobs, datasets, checks, metrics, artifacts } = core;
   const health = createHealth({
     version,
     build: buildInfo(),
@@ -104,11 +104,11 @@ export function composeOperations(
     monotonic: () => performance.now(),
     draining: () => stopping.aborted,
     async store() {
-      await components.activations.follow().catch(ignoreRefusal); // Another process may have activated another store.
+      await core.activations.follow().catch(ignoreRefusal); // Another process may have activated another store.
       return datasets.health();
     },
     jobs,
-    isReachable: components.isReachable,
+    isReachable: core.isReachable,
     checks,
   });
   checkPeriodically(health, stopping);
@@ -123,16 +123,16 @@ export function composeOperations(
   const documentation = openDocumentationSources();
   return {
     handlers: {
-      ...createHealthHandlers(health, limitsOf(components.settings)),
+      ...createHealthHandlers(health, limitsOf(core.settings)),
       ...createMetricsHandlers(metrics),
       ...createChangelogHandlers(changelog),
       ...principalHandlers,
-      ...createJobHandlers(jobsService, createJobKinds({ paused: components.pausedKinds, now: components.now })),
+      ...createJobHandlers(jobsService, createJobKinds({ paused: core.pausedKinds, now: core.now })),
       ...createDocumentationHandlers(documentation),
       ...createMcpHandlers({
         api: API,
         version,
-        isReadOnly: components.settings.readOnly,
+        isReadOnly: core.settings.readOnly,
         openApi: () => contractOf(documentation),
         pages: documentation.guide,
         answerFor,

@@ -5,11 +5,11 @@ import { tarLength, tarParts, type TarMember } from '#views/bundle/tar.js';
 import { createSigningKeys } from '#services/stored/signing-keys.js';
 import type { ViewMaker } from '#services/runs/view-maker.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { Components } from './rooms.js';
+import type { Core } from './rooms.js';
 
 /** Composes published closes and their signing keys. */
-export function composePublication(components: Components, { maker }: { readonly maker: ViewMaker }) {
-  const terms = { ...components, maker, archive, timestamp: () => formatTimestamp(components.now()) };
+export function composePublication(core: Core, { maker }: { readonly maker: ViewMaker }) {
+  const terms = { ...core, maker, archive, timestamp: () => formatTimestamp(core.now()) };
   const signingKeys = createSigningKeys(terms);
   const publications = createPublications({ ...terms, signingKeys });
   const bundles = createBundles({ ...terms, publications, signingKeys });

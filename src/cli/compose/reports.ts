@@ -7,13 +7,13 @@ import { buildVersion } from '../version.js';
 import type { JobComponents } from './documents-of-jobs.js';
 
 /** Composes report templates and rendered reports. */
-export function composeReports(components: JobComponents, removals: Removals) {
+export function composeReports(core: JobComponents, removals: Removals) {
   const render = createRenderJob({
-    ...components,
-    documents: components.documentsOfJobs,
-    timestamp: () => formatTimestamp(components.now()),
+    ...core,
+    documents: core.documentsOfJobs,
+    timestamp: () => formatTimestamp(core.now()),
     creator: `Divisor ${buildVersion()}`,
   });
-  const reports = createReports({ ...components, kind: render });
+  const reports = createReports({ ...core, kind: render });
   return { reports, kinds: { render }, handlers: createReportHandlers(reports, removals) };
 }

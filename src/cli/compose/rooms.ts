@@ -68,7 +68,7 @@ export interface Closable {
 }
 
 /** Components that the features of the service use. */
-export interface Components extends MarketComponents, Messages {
+export interface Core extends MarketComponents, Messages {
   readonly home: Home;
   readonly settings: Settings;
   readonly log: Logger;
@@ -92,7 +92,7 @@ export interface Components extends MarketComponents, Messages {
   readonly isReachable: () => boolean;
 }
 
-export interface ComponentsInput {
+export interface CoreInput {
   readonly role: Role;
   readonly home: Home;
   readonly settings: Settings;
@@ -104,14 +104,7 @@ export interface ComponentsInput {
 }
 
 /** Opens the document store, the thread pool, the jobs and the markets, the innermost first. */
-export async function openComponents({
-  role,
-  home,
-  settings,
-  log,
-  onDefect,
-  open,
-}: ComponentsInput): Promise<Components> {
+export async function openCore({ role, home, settings, log, onDefect, open }: CoreInput): Promise<Core> {
   open.push(limitPanels(settings, home), limitReading(settings, log));
   const store = await openServiceStore({ role, home, settings, log, onDefect });
   const disk = watchDisk(store.freeSpace);
@@ -236,7 +229,7 @@ async function freeMemory(): Promise<void> {
   trimMemory();
 }
 
-interface Work extends Pick<Components, 'jobs' | 'pausedKinds'> {
+interface Work extends Pick<Core, 'jobs' | 'pausedKinds'> {
   readonly pool: ComputePool;
 }
 

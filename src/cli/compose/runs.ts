@@ -39,59 +39,47 @@ import { composeSql } from './sql.js';
 
 /** Composes backtests, the views of their stored runs, and pricing on them. */
 export function composeRuns(
-  components: JobComponents,
+  core: JobComponents,
   { calendarViews, open }: { readonly calendarViews: CalendarViews; readonly open: Closable[] },
 ) {
-  const { settings, version: engineVersion } = components;
+  const { settings, version: engineVersion } = core;
   const { nextRebalance, comingRebalance } = calendarViews;
   const views = createViewCache();
-  const maker = createViewMaker({ ...components, views });
-  const runnables = createRunnableRuns(components);
-  const kinds = kindsOf(components, runnables);
+  const maker = createViewMaker({ ...core, views });
+  const runnables = createRunnableRuns(core);
+  const kinds = kindsOf(core, runnables);
 
-  const texts = createRunTexts(components);
-  const analytics = createAnalytics({ ...components, kind: kinds.backtest, maker, texts, runnables, engineVersion });
+  const texts = createRunTexts(core);
+  const analytics = createAnalytics({ ...core, kind: kinds.backtest, maker, texts, runnables, engineVersion });
   const { estimatedBytes } = analytics;
-  const runViews = createRunViews({ ...components, maker, nextRebalance, comingRebalance });
-  const replays = createReplays({ ...components, kind: kinds.replay, engineVersion, estimatedBytes });
-  const sweeps = createSweeps({
-    ...components,
-    kind: kinds.sweep,
-    engineVersion,
-    workers: settings.workers,
-    estimatedBytes,
-  });
-  const reruns = createReruns({
-    ...components,
-    kind: kinds.rerun,
-    engineVersion,
-    workers: settings.workers,
-    estimatedBytes,
-  });
-  const exports = createExports({ ...components, views });
-  const simulations = createSimulations({ ...components, kind: kinds.simulate });
+  const runViews = createRunViews({ ...core, maker, nextRebalance, comingRebalance });
+  const replays = createReplays({ ...core, kind: kinds.replay, engineVersion, estimatedBytes });
+  const sweeps = createSweeps({ ...core, kind: kinds.sweep, engineVersion, workers: settings.workers, estimatedBytes });
+  const reruns = createReruns({ ...core, kind: kinds.rerun, engineVersion, workers: settings.workers, estimatedBytes });
+  const exports = createExports({ ...core, views });
+  const simulations = createSimulations({ ...core, kind: kinds.simulate });
   const derivatives = createDerivatives({
     levelsOf: analytics.levelsOf,
     announcedDividends: listAnnouncedDividends(runViews, runViewRoutes.getDividendPoints.view),
-    calendars: components.calendars,
+    calendars: core.calendars,
   });
 
   return {
     maker,
     analytics,
     exports,
-    backtestResults: createBacktestResults(components.documents, texts),
+    backtestResults: createBacktestResults(core.documents, texts),
     kinds,
     handlers: {
       ...createAnalyticsHandlers(analytics, createBacktestBatches(analytics)),
-      ...createRunHandlers(createStoredRuns({ ...components, maker })),
+      ...createRunHandlers(createStoredRuns({ ...core, maker })),
       ...createRunDifferenceHandlers(
-        createRunDifferences({ ...components, kind: kinds.diff, engineVersion, estimatedBytes }),
+        createRunDifferences({ ...core, kind: kinds.diff, engineVersion, estimatedBytes }),
       ),
       ...createRunViewHandlers(runViews),
       ...createExportHandlers(exports),
-      ...deskHandlers(components, runViews),
-      ...composeSql(components, exports, open).handlers,
+      ...deskHandlers(core, runViews),
+      ...composeSql(core, exports, open).handlers,
       ...createReplayHandlers(replays),
       ...createSweepHandlers(sweeps),
       ...createRerunHandlers(reruns),
@@ -102,9 +90,9 @@ export function composeRuns(
 }
 
 /** Returns the kinds of job that compute runs and results of runs. */
-function kindsOf(components: JobComponents, runnables: RunnableRuns) {
-  const { runsKept, workers } = components.settings;
-  const ofJobs = { ...components, documents: components.documentsOfJobs };
+function kindsOf(core: JobComponents, runnables: RunnableRuns) {
+  const { runsKept, workers } = core.settings;
+  const ofJobs = { ...core, documents: core.documentsOfJobs };
   const runMaker = createRunMaker(ofJobs);
   return {
     backtest: createBacktestJob({ runMaker, runsKept }),
@@ -117,7 +105,7 @@ function kindsOf(components: JobComponents, runnables: RunnableRuns) {
 }
 
 /** Creates the handlers of the corporate actions desk, which reads effects from the views of runs. */
-function deskHandlers(components: JobComponents, views: RunViews) {
-  const effectsOf = actionEffects(views, runViewRoutes.getIndexActions.view, components.documents);
-  return createActionDeskHandlers(createActionDesk({ ...components, effectsOf }));
+function deskHandlers(core: JobComponents, views: RunViews) {
+  const effectsOf = actionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
+  return createActionDeskHandlers(createActionDesk({ ...core, effectsOf }));
 }

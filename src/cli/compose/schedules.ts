@@ -15,7 +15,7 @@ import { systemClock } from '#jobs/clock.js';
 import { composeDelivery } from './delivery.js';
 import { composeGovernance, type GovernanceInput } from './governance.js';
 import { composePublication } from './publication.js';
-import type { Closable, Components } from './rooms.js';
+import type { Closable, Core } from './rooms.js';
 import type { Role } from './service-store.js';
 
 export interface SchedulesInput {
@@ -29,21 +29,21 @@ export interface SchedulesInput {
 }
 
 /** Creates publication, the daily plans of index families, and their runner. */
-export function composeSchedules(components: Components, { role, removals, open, keys, ...parts }: SchedulesInput) {
+export function composeSchedules(core: Core, { role, removals, open, keys, ...parts }: SchedulesInput) {
   const { runs, reports, indices } = parts;
-  const publication = composePublication(components, runs);
-  const { documents, settings, calendars, now, log } = components;
+  const publication = composePublication(core, runs);
+  const { documents, settings, calendars, now, log } = core;
   const isShared = settings.artifacts !== undefined;
   const schedules = createSchedules({ documents, calendars, now });
   const storedDays = createStoredDays({ documents, now, isShared });
-  const delivery = composeDelivery(components, removals);
+  const delivery = composeDelivery(core, removals);
   const performers = createPerformers({
-    ...components,
+    ...core,
     ...delivery,
     ...runs,
     ...reports,
     publications: publication.publications,
-    follow: () => followActive(components, isShared),
+    follow: () => followActive(core, isShared),
   });
   const runner = createDayRunner({
     documents,
@@ -56,7 +56,7 @@ export function composeSchedules(components: Components, { role, removals, open,
     log,
   });
   const changes = followDayChanges(documents);
-  const days = createDays({ ...components, schedules, days: storedDays, changes, wake: runner.wake });
+  const days = createDays({ ...core, schedules, days: storedDays, changes, wake: runner.wake });
   const resumed = { documents, schedules, days: storedDays, now };
   const whenDue = (isDue: boolean): void => void (isDue && runner.wake());
   const onApproval = documents.subscribe('approval-given', ({ approval_id: id }) => {
@@ -72,7 +72,7 @@ export function composeSchedules(components: Components, { role, removals, open,
       .then(whenDue)
       .catch((cause: unknown) => log.warn({ err: cause }, 'days of a closed exchange end at their next attempt'));
   };
-  const governance = composeGovernance(components, {
+  const governance = composeGovernance(core, {
     ...indices,
     ...publication,
     exports: runs.exports,
@@ -92,7 +92,7 @@ export function composeSchedules(components: Components, { role, removals, open,
       ...governance.handlers,
       ...delivery.handlers,
       ...createScheduleHandlers(schedules, days, delivery.records, removals),
-      ...createApprovalHandlers(components.approvals),
+      ...createApprovalHandlers(core.approvals),
     },
     /** Starts to run scheduled days; call it after jobs have started. */
     start: (): void => {
@@ -102,6 +102,6 @@ export function composeSchedules(components: Components, { role, removals, open,
 }
 
 /** Switches to the market that another process has activated. */
-async function followActive({ activations }: Components, isShared: boolean): Promise<void> {
+async function followActive({ activations }: Core, isShared: boolean): Promise<void> {
   if (isShared) await activations.follow();
 }

@@ -3,6 +3,7 @@ import { closureHandlers } from '#http/routes/closures.js';
 import { governanceHandlers } from '#http/routes/governance.js';
 import { createClosureEffects, type ClosureEffectsDependencies } from '#services/governance/closure-effects.js';
 import { createClosures, type ClosuresDependencies } from '#services/governance/closures.js';
+import { summariseGovernance } from '#services/governance/overview.js';
 import { createProcedures } from '#services/governance/procedures.js';
 import { createStatements, type StatementsDependencies } from '#services/governance/statements.js';
 import { createVersions } from '#services/history/versions.js';
@@ -23,6 +24,7 @@ export function composeGovernance(
   { removals, indices, schedulesOn, endClosedDays, ...parts }: GovernanceInput,
 ) {
   const procedures = createProcedures(rooms);
+  const overview = () => summariseGovernance(rooms.documents);
   const timestamp = () => formatTimestamp(rooms.now());
   const statements = createStatements({ ...rooms, ...parts, versions: createVersions(rooms), procedures, timestamp });
   const compare = createClosureEffects({ ...rooms, schedulesOn });
@@ -31,7 +33,7 @@ export function composeGovernance(
     procedures,
     closures,
     handlers: {
-      ...governanceHandlers({ statements, procedures, indices }, removals),
+      ...governanceHandlers({ overview, statements, procedures, indices }, removals),
       ...closureHandlers(closures, removals),
     },
   };

@@ -1,0 +1,69 @@
+import type { GovernanceOverview } from '#contract/governance.js';
+import { Judgement } from '#domain/daily-plans/judgement-document.js';
+import { auditHead } from '#store/audit/log.js';
+import { formatNumberedId } from '#store/document-id.js';
+import type { DocumentStore } from '#store/port.js';
+import { logHead, publishedThrough } from '#store/publication/log.js';
+import { findCurrentReach } from '#store/reach/reach-context.js';
+import { parseStored } from '#store/read-stored.js';
+import { listRegisteredErrors } from '../publication/errors.js';
+
+type Documents = Pick<DocumentStore, 'get' | 'ids' | 'lastNumber'>;
+
+/** Entries of a register that are shown. */
+const LATEST = 5;
+/** Latest decisions of each schedule among which those with a reason are searched. */
+const READ = 20;
+
+/**
+ * Counts the entries of all registers, and reads the newest ones.
+ * @cost some reads per index, and up to 20 per schedule
+ * @throws Refusal DOCUMENT_UNREADABLE
+ */
+export async function summariseGovernance(documents: Documents): Promise<GovernanceOverview> {
+  const statements: GovernanceOverview['statements'] = [];
+  const errors: GovernanceOverview['latest_errors'] = [];
+  for (const id of await documents.ids('index')) {
+    const head = await logHead(documents, id);
+    statements.push({
+      index_id: id,
+      published_through: head === undefined ? null : await publishedThrough(documents, id, head),
+      entries: head?.seq ?? 0,
+      errors: await documents.lastNumber('publication-error', id),
+    });
+    errors.push(...(await listRegisteredErrors(documents, id, LATEST)));
+  }
+  const judgements: Judgement[] = [];
+  let decided = 0;
+  for (const id of await documents.ids('schedule')) {
+    decided += await documents.lastNumber('judgement', id);
+    judgements.push(...(await latestReasoned(documents, id)));
+  }
+  return {
+    registers: {
+      clients: (await documents.ids('client')).length,
+      procedures: (await documents.ids('procedure')).length,
+      errors: statements.reduce((sum, { errors: own }) => sum + own, 0),
+      judgements: decided,
+      audit: findCurrentReach() === undefined ? (await auditHead(documents)).seq : null,
+    },
+    statements,
+    latest_errors: newestOf(errors),
+    latest_judgements: newestOf(judgements),
+  };
+}
+
+const newestOf = <E extends { readonly at: string }>(entries: readonly E[]): E[] =>
+  entries.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, LATEST);
+
+/** Returns the latest decisions about a schedule that have a reason, newest first. */
+async function latestReasoned(documents: Documents, scheduleId: string): Promise<readonly Judgement[]> {
+  const last = await documents.lastNumber('judgement', scheduleId);
+  const found: Judgement[] = [];
+  for (let seq = last; seq > Math.max(0, last - READ) && found.length < LATEST; seq--) {
+    const stored = await documents.get('judgement', formatNumberedId(scheduleId, seq));
+    const judgement = parseStored(stored, Judgement);
+    if (judgement !== undefined && judgement.reason !== null) found.push(judgement);
+  }
+  return found;
+}

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Fact } from '../../components/facts.js';
+import type { Metric } from '../../components/metrics.js';
 import type { Column, Sort } from '../../components/table/columns.js';
 
 /** Range of days. */
@@ -25,8 +26,15 @@ export interface Register<R> {
   readonly sort: Sort;
   /** Shown without rows: that there are none, and a sentence. */
   readonly empty: readonly [title: string, text: string];
-  /** Kind of a row, by which the table can be filtered. */
+  /** Kind of a row, by which the table can be filtered, and the name of kinds. */
   groupOf?(row: R): string;
+  readonly groupLabel?: string;
+  /** Figures of all rows. */
+  sumsOf?(rows: readonly R[]): readonly Metric[];
+  /** True if the newest row is shown below the table, until another one is opened. */
+  readonly isNewestShown?: boolean;
+  /** Rendered below the table. */
+  below?(rows: readonly R[]): ComponentChildren;
   keyOf(row: R): string;
   searchIn(row: R): string;
   /** @param range if the register has one */

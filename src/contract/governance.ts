@@ -125,7 +125,9 @@ export const GovernanceOverview = defineObject(() => ({
       z.strictObject({
         index_id: z.string(),
         published_through: z.string().nullable().meta({ description: 'Last published date; null if there is none.' }),
-        entries: entries('Entries of its published log, with those of restatements.'),
+        entries: entries(
+          'Entries of its published log, with those of restatements; null if it cannot be read.',
+        ).nullable(),
         errors: entries('Entries of its register of errors.'),
       }),
     )

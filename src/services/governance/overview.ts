@@ -1,5 +1,6 @@
 import type { GovernanceOverview } from '#contract/governance.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { auditHead } from '#store/audit/log.js';
 import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
@@ -18,19 +19,14 @@ const READ = 20;
 /**
  * Counts the entries of all registers, and reads the newest ones.
  * @cost some reads per index, and up to 20 per schedule
- * @throws Refusal DOCUMENT_UNREADABLE
+ * @throws Refusal DOCUMENT_UNREADABLE for the audit log
  */
 export async function summariseGovernance(documents: Documents): Promise<GovernanceOverview> {
   const statements: GovernanceOverview['statements'] = [];
   const errors: GovernanceOverview['latest_errors'] = [];
   for (const id of await documents.ids('index')) {
-    const head = await logHead(documents, id);
-    statements.push({
-      index_id: id,
-      published_through: head === undefined ? null : await publishedThrough(documents, id, head),
-      entries: head?.seq ?? 0,
-      errors: await documents.lastNumber('publication-error', id),
-    });
+    const published = await publishedOf(documents, id);
+    statements.push({ index_id: id, ...published, errors: await documents.lastNumber('publication-error', id) });
     errors.push(...(await listRegisteredErrors(documents, id, LATEST)));
   }
   const judgements: Judgement[] = [];
@@ -51,6 +47,18 @@ export async function summariseGovernance(documents: Documents): Promise<Governa
     latest_errors: newestOf(errors),
     latest_judgements: newestOf(judgements),
   };
+}
+
+/** Returns the last published date of an index, and the number of entries of its log: null if it cannot be read. */
+async function publishedOf(documents: Documents, indexId: string) {
+  try {
+    const head = await logHead(documents, indexId);
+    if (head === undefined) return { published_through: null, entries: 0 };
+    return { published_through: await publishedThrough(documents, indexId, head), entries: head.seq };
+  } catch (thrown) {
+    if (!(thrown instanceof Refusal) || thrown.code !== 'DOCUMENT_UNREADABLE') throw thrown;
+    return { published_through: null, entries: null };
+  }
 }
 
 const newestOf = <E extends { readonly at: string }>(entries: readonly E[]): E[] =>

@@ -18,7 +18,7 @@ import { moment, momentFigure } from '../../words/dates.js';
 import { count, countValues, decimal } from '../../words/numbers.js';
 import { DocumentPage } from './document-page.js';
 import { FAMILIES } from './documents.js';
-import { PublishedThrough, useGovernance } from './published-logs.js';
+import { countOrNone, PublishedThrough, useGovernance } from './published-logs.js';
 import type { Register } from './register.js';
 import { RegisterPage } from './register-page.js';
 import { DECISION_WORDS, ERROR_KINDS, REGISTERS } from './registers.js';
@@ -100,7 +100,7 @@ function Overview() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const overview = useGovernance();
   const stateOf = new Map(overview.data?.statements.map((state) => [state.index_id, state]));
-  const published = [...stateOf.values()].filter(({ entries }) => entries > 0).length;
+  const published = [...stateOf.values()].filter(({ entries }) => entries !== 0).length;
   return (
     <Page
       title="Governance"
@@ -189,7 +189,7 @@ const COLUMNS: readonly Column<Statement>[] = [
     title: 'Published through',
     width: 136,
     value: ({ state }) => state?.published_through ?? '',
-    show: ({ state }) => state && <PublishedThrough through={state.published_through} />,
+    show: ({ state }) => state && <PublishedThrough state={state} />,
   },
   numeric({
     id: 'entries',
@@ -198,7 +198,7 @@ const COLUMNS: readonly Column<Statement>[] = [
     width: 76,
     priority: 3,
     of: ({ state }: Statement) => state?.entries ?? null,
-    write: count,
+    write: countOrNone,
   }),
   numeric({
     id: 'errors',
@@ -206,7 +206,7 @@ const COLUMNS: readonly Column<Statement>[] = [
     help: 'Entries of the register of errors',
     width: 70,
     of: ({ state }: Statement) => state?.errors ?? null,
-    write: count,
+    write: countOrNone,
   }),
   { id: 'kind', title: 'Kind', width: 76, priority: 5, value: ({ index }) => index.kind },
   { id: 'calendar', title: 'Calendar', width: 84, priority: 7, value: ({ index }) => index.calendar },

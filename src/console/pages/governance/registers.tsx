@@ -41,8 +41,9 @@ const errors: Register<PublishedError> = {
   empty: ['No error', 'No published close differs from a later run.'],
   sort: { column: 'at', direction: 'desc' },
   async read(_, signal) {
-    const { indices } = await service.value.call('listIndices', { signal });
-    return collectRows(indices, async ({ id }) => {
+    const { statements } = await service.value.call('getGovernance', { signal });
+    const wrong = statements.filter(({ errors: entries }) => entries > 0);
+    return collectRows(wrong, async ({ index_id: id }) => {
       const params = { index_id: id };
       return (await service.value.call('listPublishedErrors', { params, query: { limit: 1000 }, signal })).errors;
     });

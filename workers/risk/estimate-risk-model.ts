@@ -12,7 +12,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { contentHashOf, openEstimate } from './opened-estimate.js';
 import { outputContent, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
 
-/** Completed share of the work at the start of each stage, whatever the number of securities. */
+/** Completed share of the work at the start of each stage, regardless of the number of securities. */
 const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
   returns: 0.05,
   moments: 0.15,
@@ -21,7 +21,7 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
   repair: 0.7,
 };
 
-/** Estimates a covariance model of the universe over the window: writes its matrix, and returns the rest. */
+/** Estimates a covariance model of the universe over the window: writes its matrix, and returns everything else. */
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) =>
   runWithEarlyOutput(input.outputs, 'covariance', async (output) => {
     const { matrix, parts, ...model } = await makeModel(input, control, output.begin);
@@ -33,8 +33,8 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
   });
 
 /**
- * Securities and days of a practice model: large enough that its kernels are compiled; it takes about 10 ms once they
- * are.
+ * Numbers of securities and days of a practice model, large enough that its kernels are compiled; afterwards the model
+ * takes about 10 ms.
  */
 const WARM_UP_SECURITIES = 250;
 const WARM_UP_DAYS = 504;
@@ -52,8 +52,8 @@ export async function warmUpModel(market: MarketHandle, control: TaskControl): P
 
 /**
  * Computes the model with the bytes of its matrix and factors.
- * @param onMatrix receives those of the matrix before the check of its eigenvalues, after which a repair may change
- * them
+ * @param onMatrix receives the bytes of the matrix before the check of its eigenvalues, after which a repair may change
+ * the matrix
  */
 async function makeModel(
   source: RiskModelSource,
@@ -78,7 +78,7 @@ async function makeModel(
   });
 }
 
-/** @param matrix [n x n] row-major, symmetric */
+/** Packs a matrix into bytes. @param matrix [n x n] row-major, symmetric */
 function packBytes(matrix: Float64Array): Uint8Array<ArrayBuffer> {
   return outputContent(new Uint8Array(packUpper(matrix, Math.sqrt(matrix.length)).buffer));
 }

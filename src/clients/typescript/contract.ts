@@ -4747,8 +4747,8 @@ export interface GovernanceOverview {
     readonly index_id: string;
     /** Last published date; null if there is none. */
     readonly published_through: string | null;
-    /** Entries of its published log, with those of restatements. */
-    readonly entries: number;
+    /** One entry each, in the order of the request. */
+    readonly entries: number | null;
     /** Entries of its register of errors. */
     readonly errors: number;
   })[];

@@ -17,14 +17,14 @@ interface JobTableProps {
   readonly name?: string;
   readonly height?: number;
   readonly searches?: boolean;
-  /** True if every job is of one kind, which is not shown. */
+  /** True if all jobs are of one kind; the kind is then hidden. */
   readonly isOneKind?: boolean;
-  /** Opens a job instead of the page of its result. */
+  /** Opens a job. Default: a row links to the page of its result. */
   onOpen?(jobId: string): void;
   readonly openKey?: string | null;
 }
 
-/** Renders jobs, newest first. Running ones update themselves. */
+/** Renders jobs, newest first. The rows of running jobs update automatically. */
 export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
   const { isOneKind = false } = rest;
   const { onOpen, openKey = null } = rest;
@@ -45,7 +45,7 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
   );
 }
 
-/** Jobs that are over have no progress, and those that are done without a remark no description. */
+/** A list of ended jobs has no progress column, and one without remarks no description. */
 function columnsOf(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Column<JobStatus>[] {
   const hidden = new Set([
     ...(isOneKind ? ['kind'] : []),

@@ -5327,8 +5327,8 @@ class GovernanceOverviewStatements(t.TypedDict):
     index_id: str
     #: Last published date; null if there is none.
     published_through: t.Optional[str]
-    #: Entries of its published log, with those of restatements.
-    entries: int
+    #: One entry each, in the order of the request.
+    entries: t.Optional[int]
     #: Entries of its register of errors.
     errors: int
 

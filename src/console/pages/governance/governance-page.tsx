@@ -27,7 +27,7 @@ import './governance.css';
 
 type Part = keyof typeof REGISTERS;
 
-/** Registers, documents of the administrator, and benchmark statements. */
+/** Page of the registers, the administrator's documents and the benchmark statements. */
 export function GovernancePage({ params }: PageProps) {
   const { part, id } = params;
   if (part === undefined) return <Overview />;
@@ -37,7 +37,7 @@ export function GovernancePage({ params }: PageProps) {
     return (
       <DocumentPage
         key={`${part} ${id}`}
-        part={part as Part} // Families are registers.
+        part={part as Part} // every family is a register
         family={family}
         id={id === 'new' ? null : id}
       />

@@ -18,7 +18,7 @@ import { moment } from '../../words/dates.js';
 import { count, countValues } from '../../words/numbers.js';
 import '../../components/json-document.css';
 
-/** Datapoints, selection rules and weightings that users write as JavaScript. */
+/** Page of plug-ins: datapoints, selection rules and weightings written in JavaScript by users. */
 export function PluginsPage() {
   const plugins = useResource('plug-ins', (signal) => service.value.call('listPlugins', { signal }));
   const add = may('admin') && (

@@ -11,7 +11,7 @@ const GAP = 3;
 /** Height of a page as a multiple of its width. */
 const RATIOS: Readonly<Record<string, number>> = { A4: 297 / 210, LETTER: 11 / 8.5 };
 
-/** Heights of the kinds of blocks in an outline; every other kind is as high as a chart. */
+/** Heights of the kinds of blocks in an outline. All other kinds have the height of a chart. */
 const HEIGHTS: Readonly<Record<string, number>> = { header: 5, text: 8, stat_grid: 7 };
 const CHART_HEIGHT = 13;
 /** Height of a row of a table or of a bar. */
@@ -60,7 +60,7 @@ interface ShapeProps {
   readonly h: number;
 }
 
-/** Renders the shape of a kind of block. */
+/** Renders the shape for a kind of block. */
 export function Shape({ kind, x, y, w, h }: ShapeProps) {
   switch (kind) {
     case 'header':

@@ -21,21 +21,21 @@ import { isBlocked, ownReason, shownDay, type ShownState } from './day-states.js
 import { stepWords } from './step-words.js';
 import './schedules.css';
 
-/** A schedule with its latest day and its next one. */
+/** A schedule with its latest day and its next day. */
 interface Overview {
   readonly schedule: ListedSchedule;
   /** Its latest days, newest first. */
   readonly days: readonly ScheduleDaySummary[];
   readonly latest: ScheduleDaySummary | null;
   readonly next: ScheduleDays['next'];
-  /** Days of the last ones that are blocked or waiting. */
+  /** Latest days that are blocked, waiting or missed. */
   readonly open: readonly ScheduleDaySummary[];
 }
 
-/** Days of each schedule that are examined for open ones. */
+/** Number of latest days of each schedule that are searched for open days. */
 const EXAMINED = 20;
 
-/** All schedules with their latest and next days; each opens to its days. */
+/** Page of all schedules with their latest and next days. Each schedule opens to its days. */
 export function SchedulesPage() {
   const overview = useResource('schedules', loadOverview);
   return (
@@ -151,7 +151,7 @@ function Sums({ rows }: { readonly rows: readonly Overview[] }) {
   );
 }
 
-/** Open days that are listed. */
+/** Maximum number of open days listed. */
 const OPEN_MAX = 12;
 
 interface OpenDay {

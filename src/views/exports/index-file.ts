@@ -1,4 +1,4 @@
-import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
+import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { adjustClose, computeOpeningFactor, computeShareFactor } from '#domain/index-mathematics/adjusted-close.js';
@@ -176,7 +176,7 @@ function sharesAfter(run: ReadRun, at: number): Float64Array {
   const { header } = run.columns;
   const money = moneyAt(run, at);
   const [price, fx] = [pricesAt(run, at), ratesAt(run, at)];
-  const { shares: decimals } = runSettingsOn(header, run.days[at]! + 1).rounding;
+  const { shares: decimals } = findRunSettings(header, run.days[at]! + 1).rounding;
   return weightsAfter(run, at).map((weight, i) => {
     const shares = weight === 0 ? 0 : (weight * money) / (price[i]! * fx[i]!);
     return roundToWholeShares(shares, decimals);
@@ -204,8 +204,8 @@ export function roundToWholeShares(shares: number, decimals: number | undefined)
  */
 function openedAt(run: ReadRun, at: number, market: MarketData | null): CashFile {
   const { header } = run.columns;
-  const { treatment, rounding } = runSettingsOn(header, run.days[at]!);
-  const terms = runShareTerms(treatment);
+  const { treatment, rounding } = findRunSettings(header, run.days[at]!);
+  const terms = readRunShareTerms(treatment);
   const [shares, price, fx] = [sharesAfter(run, at - 1), pricesAt(run, at - 1), ratesAt(run, at - 1)];
   const cash = cashAfter(run, at - 1);
   const before = worth(shares, price, fx) + cash;

@@ -16,7 +16,7 @@ import { listRebalances, createRebalanceView } from '#views/rebalances-view.js';
 import { createScenariosFile } from '#views/scenarios/scenarios-file.js';
 import { summaryView } from '#views/summary-view.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { planIn } from '../input/stored-texts.js';
+import { readPlan } from '../input/stored-texts.js';
 import { showActions, showProForma } from './actions.js';
 import { showComparison } from './comparison.js';
 import { showDividendPoints } from './dividend-points.js';
@@ -42,8 +42,8 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   summary: { show: (asked) => ofRun(asked, summaryView) },
   overview: {
     show(asked) {
-      const run = useRunFile(asked.columns, (columns) => summariseRun(columns, planIn(asked.plan)));
-      return { bytes: estimateOverviewBytes(run), write: (json) => writeOverview(json, run) };
+      const run = useRunFile(asked.columns, (columns) => summariseRun(columns, readPlan(asked.plan)));
+      return { bytes: overviewBytes(run), write: (json) => writeOverview(json, run) };
     },
   },
   metrics: { show: (asked) => ofRun(asked, createMetricsView) },

@@ -13,7 +13,7 @@ import { encodeChange } from '#market/versions/change-file.js';
 import { contentChange } from '#market/versions/content-change.js';
 import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
 import { restoreContent } from '#market/versions/earlier-content.js';
-import { dataDifferenceView } from '#views/data-difference-view.js';
+import { createDataDifferenceView } from '#views/data-difference-view.js';
 import { bytesOf, readChange, refuseDamagedContent } from '../input/known-contents.js';
 import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 

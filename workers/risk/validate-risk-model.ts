@@ -36,8 +36,8 @@ export const validateModel: Task<'validate-risk-model'> = async (input, control)
         report: (fraction) => control.report(fraction, 'forecasting'),
       });
     const validation = run === null ? validate(null) : useRunFile(run.columns, validate);
-    const shown = riskValidationView({ modelId, settings, request, indexId: run?.indexId ?? null }, validation);
-    return { view: copyOutput(JSON.stringify(shown)), message: validationSentence(shown) };
+    const shown = createRiskValidationView({ modelId, settings, request, indexId: run?.indexId ?? null }, validation);
+    return { view: copyOutput(JSON.stringify(shown)), message: describeValidation(shown) };
   });
   return { ...(await writeOutputs(input.outputs, { view })), message };
 };

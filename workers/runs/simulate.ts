@@ -169,7 +169,7 @@ export const sumSimulation: Task<'sum-simulation'> = async ({ files, runId, date
   const start = await startOf(input);
   const summary = summariseSimulation(request, start.plan, talliesOf(files, start.plan));
   const { precision } = await openNumerics();
-  const view = toCanonicalJson(simulationView({ ...start, runId, dates, precision, request, summary }));
+  const view = toCanonicalJson(createSimulationView({ ...start, runId, dates, precision, request, summary }));
   return writeOutputs(outputs, { view: copyOutput(view) });
 };
 

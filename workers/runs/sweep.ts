@@ -115,7 +115,7 @@ export const sumSweep: Task<'sum-sweep'> = async (
       engineVersion,
     }),
   );
-  const rows = writeRowsInBlocks(countVariants(variation), (i) => sweepRow(table.rows[i]!, variation));
+  const rows = writeRowsInBlocks(countVariants(variation), (i) => createSweepRow(table.rows[i]!, variation));
   const { view, rows: artifact } = await writeOutputs(outputs, {
     view: copyOutput(json.bytes()),
     rows: copyOutput(rows.bytes),

@@ -43,7 +43,7 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   overview: {
     show(asked) {
       const run = useRunFile(asked.columns, (columns) => summariseRun(columns, readPlan(asked.plan)));
-      return { bytes: overviewBytes(run), write: (json) => writeOverview(json, run) };
+      return { bytes: estimateOverviewBytes(run), write: (json) => writeOverview(json, run) };
     },
   },
   metrics: { show: (asked) => ofRun(asked, createMetricsView) },

@@ -9,7 +9,7 @@ import { windowOf } from './run-view.js';
 export function showFactorAttribution({ columns, market, model, ...asked }: InputOfView<'factor-attribution'>): object {
   return useRunFile(columns, (run) => {
     const window = readRiskWindow(readHeld(run, null), openCachedMarket(market));
-    return factorAttributionView(
+    return createFactorAttributionView(
       run,
       { ...window, datapoints: createHeldDatapoints(window, run.header) },
       { ...windowOf(asked), model },

@@ -50,7 +50,7 @@ export function showFactorRisk(
     };
     const measured =
       'stored' in measure ? selectStoredFactors(measure.stored, weights) : estimateFactors(engine, measure, weights);
-    return riskDecomposition(measureWithHindsight(measured, held), {
+    return decomposeRisk(measureWithHindsight(measured, held), {
       benchmark: other.id,
       requested_as_of: asOf,
       as_of: formatDay(held.weights.day),

@@ -6,8 +6,8 @@ import type { Route } from '#contract/route.js';
 import { callOnce } from '#base/once.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { PAGE_POLICY, type Page } from '#views/documentation/page.js';
-import { guidePage, type GuidePage } from '#views/documentation/guide-page.js';
-import { referencePage } from '#views/documentation/reference-page.js';
+import { renderGuidePage, type GuidePage } from '#views/documentation/guide-page.js';
+import { renderReferencePage } from '#views/documentation/reference-page.js';
 import { selectCoding, type Coding } from '../content-coding.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 

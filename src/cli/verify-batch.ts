@@ -10,7 +10,7 @@ import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
 import { readCommon, verifyResult, type CommonJson } from '#domain/personal/verify-result.js';
 import { parseAccountTable } from '#domain/personal/account-table.js';
 import { readAccount } from '#domain/personal/read-account.js';
-import { csvRows } from '#market/formats/csv-rows.js';
+import { parseCsvRows } from '#market/formats/csv-rows.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { readArrow } from '#services/personal/arrow-accounts.js';
 import { readParquet } from '#services/personal/parquet-accounts.js';
@@ -126,7 +126,8 @@ function accountsIn(known: BatchCommon, values: AsyncIterator<unknown>) {
 async function addAccounts<T>(file: string, use: (values: AsyncIterator<unknown>) => Promise<T>): Promise<T> {
   const kind = extname(file);
   try {
-    if (kind === '.csv') return await use(parsed(parseAccountTable(await csvRows(splitLines(createReadStream(file))))));
+    if (kind === '.csv')
+      return await use(parsed(parseAccountTable(await parseCsvRows(splitLines(createReadStream(file))))));
     if (kind === '.parquet') return await readParquet(createReadStream(file), (accounts) => use(parsed(accounts)));
     if (kind === '.arrow') return await use(parsed((await readArrow(createReadStream(file))).accounts));
     return await use(valuesIn(file));

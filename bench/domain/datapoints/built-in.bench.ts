@@ -1,4 +1,4 @@
-import { sandbox } from '#base/sandbox/sandbox.js';
+import { requireSandbox } from '#base/sandbox/sandbox.js';
 import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
@@ -186,7 +186,7 @@ for (const { name, plugin, built, sessions, limit } of CASES) {
       measureTime(() => valuesOf(own)),
     );
   }
-  const apart = mostApart(valuesOf(own), valuesOf(built));
+  const apart = computeLargestDifference(valuesOf(own), valuesOf(built));
   const ratio = times.own / times.built;
   const each = limit === LIMIT ? '' : `, ${((times.own / VALUES) * 1e6).toFixed(0)} ns a value`;
   console.log(
@@ -205,7 +205,7 @@ let floor = Infinity;
 for (let call = 0; call < 50; call++)
   floor = Math.min(
     floor,
-    measureTime(() => sandbox().compute(empty, [], NAMES)),
+    measureTime(() => requireSandbox().compute(empty, [], NAMES)),
   );
 console.log(`an empty loop: ${((floor / rounds) * 1e6).toFixed(0)} ns a round`);
 
@@ -218,7 +218,7 @@ function measureTime(work: () => void): number {
 }
 
 /** Returns the largest relative difference of two arrays; Infinity if a value is missing in only one of them. */
-function mostApart(left: readonly Float64Array[], right: readonly Float64Array[]): number {
+function computeLargestDifference(left: readonly Float64Array[], right: readonly Float64Array[]): number {
   let most = 0;
   left.forEach((values, t) =>
     values.forEach((value, i) => {

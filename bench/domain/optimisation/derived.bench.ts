@@ -37,13 +37,13 @@ const cases: Record<string, object> = {
       { type: 'Turnover', params: { limit: 0.03, reference: 'previous' } },
     ],
   },
-  'max_sharpe, long only': { constraints: [], ...sharpe() },
+  'max_sharpe, long only': { constraints: [], ...createSharpeDefinition() },
   'max_sharpe, sectors and positions': {
     constraints: [
       { type: 'PositionBounds', params: { upper: 0.02 } },
       { type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.02, upper: 0.02 } },
     ],
-    ...sharpe(),
+    ...createSharpeDefinition(),
   },
 };
 
@@ -70,7 +70,7 @@ for (const engine of engines) {
   }
 }
 
-function sharpe(): object {
+function createSharpeDefinition(): object {
   return { objective: 'max_sharpe', expected_returns: { type: 'historical', shrinkage: 0.5 } };
 }
 

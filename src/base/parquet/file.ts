@@ -33,7 +33,7 @@ export function encodeChunk(column: ParquetColumn, rows: number, from: number): 
 }
 
 /** Returns the footer entry of a row group. */
-export function groupEntry(chunks: readonly EncodedChunk[], rows: number): ThriftStruct {
+export function createGroupEntry(chunks: readonly EncodedChunk[], rows: number): ThriftStruct {
   return [
     [1, { list: chunks.map(({ entry }) => entry) }],
     [2, { i64: chunks.reduce((sum, { bytes }) => sum + bytes, 0) }],
@@ -57,10 +57,10 @@ export function encodeFooter({ columns, rows, groups, metadata = [] }: Footer): 
   ];
   const footer = encodeStruct([
     [1, { i32: 1 }],
-    [2, { list: [{ struct: root }, ...columns.map(schemaElement)] }],
+    [2, { list: [{ struct: root }, ...columns.map(createSchemaElement)] }],
     [3, { i64: rows }],
     [4, 'bytes' in groups ? { encoded: groups } : { list: groups.map((struct) => ({ struct })) }],
-    ...(metadata.length === 0 ? [] : [[5, { list: metadata.map(metadataEntry) }] as const]),
+    ...(metadata.length === 0 ? [] : [[5, { list: metadata.map(createMetadataEntry) }] as const]),
     [6, { text: 'divisor' }],
   ]);
   const bytes = new Uint8Array(footer.length + 4 + MAGIC.length);
@@ -70,7 +70,7 @@ export function encodeFooter({ columns, rows, groups, metadata = [] }: Footer): 
   return bytes;
 }
 
-const metadataEntry = ([name, value]: readonly [string, string]): ThriftValue => ({
+const createMetadataEntry = ([name, value]: readonly [string, string]): ThriftValue => ({
   struct: [
     [1, { text: name }],
     [2, { text: value }],
@@ -86,7 +86,7 @@ function physicalOf({ kind }: ColumnShape): number {
 const isRequired = ({ kind, isOptional }: ColumnShape) =>
   (kind === 'coded-text' || kind === 'coded-day') && isOptional !== true;
 
-function schemaElement(column: ColumnShape): ThriftValue {
+function createSchemaElement(column: ColumnShape): ThriftValue {
   const physical = physicalOf(column);
   const base: ThriftStruct = [
     [1, { i32: physical }],

@@ -11,7 +11,7 @@ import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
 import { createPartsKeeper } from '#jobs/kept-parts.js';
 import { queuePolicy } from '../job-settings.js';
-import { CLOCK_REFUSED_MS, clockFault } from '#store/postgres/database-clock.js';
+import { CLOCK_REFUSED_MS, describeClockFault } from '#store/postgres/database-clock.js';
 import { nodeLimits } from '#jobs/node-limits.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
@@ -297,7 +297,7 @@ async function openWork(input: WorkInput): Promise<Work> {
             process: readOwnIdentity(),
           }),
         });
-  const isFit = (): boolean => shared === undefined || clockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
+  const isFit = (): boolean => shared === undefined || describeClockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
   const keeper = createPartsKeeper({ documents, version: buildVersion() });
   const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log, isFit, keeper });
   return { pool, jobs, pausedKinds };

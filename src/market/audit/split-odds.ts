@@ -1,5 +1,5 @@
 import type { Adjustment } from '#domain/market/market-data.js';
-import type { NameHistory } from './name-history.js';
+import type { SecurityHistory } from './name-history.js';
 import { findUpperMedian } from '#domain/numbers/order-statistics.js';
 
 /** Ratios of splits and consolidations, each with its share of all splits. */
@@ -90,16 +90,16 @@ export interface SplitReading {
  * @param isRecorded returns true if an action confirms a split of this ratio on the day
  */
 export function readAsSplit(
-  history: NameHistory,
+  history: SecurityHistory,
   bar: number,
   growth: number,
   panels: AuditPanels,
   isRecorded: (ratio: number) => boolean,
 ): SplitReading {
-  const usual = usualMove(history.returns, bar);
+  const usual = computeUsualMove(history.returns, bar);
   const move = Math.log(growth);
   const marketMove = panels.level[history.rows[bar]!]! - panels.level[history.rows[bar - 1]!]!;
-  const expected = UNRECORDED_A_YEAR[panels.adjustment] * yearsABar(history);
+  const expected = UNRECORDED_A_YEAR[panels.adjustment] * computeBarYears(history);
   const best = [...SHARE_OF_SPLITS]
     .map(([ratio, share]) => {
       const distance = move - marketMove + Math.log(ratio);
@@ -107,9 +107,9 @@ export function readAsSplit(
       return { ratio, distance, logDensity: Math.log(prior) + logStudent(distance / usual) - Math.log(usual) };
     })
     .reduce((a, b) => (b.logDensity > a.logDensity ? b : a));
-  const after = meanAfter(history, bar, panels.level, usual);
-  const volume = volumeReading(history, bar, best.ratio, panels);
-  const stepsShares = sharesFollow(history, bar, best.ratio, panels);
+  const after = computeMeanAfter(history, bar, panels.level, usual);
+  const volume = readVolume(history, bar, best.ratio, panels);
+  const stepsShares = hasShareStep(history, bar, best.ratio, panels);
   const logOdds =
     best.logDensity -
     logRealDensity(move, usual) +
@@ -128,16 +128,21 @@ export function readAsSplit(
   };
 }
 
-const yearsABar = ({ days }: NameHistory) => (days.at(-1)! - days[0]!) / (days.length - 1) / DAYS_A_YEAR;
+const computeBarYears = ({ days }: SecurityHistory) => (days.at(-1)! - days[0]!) / (days.length - 1) / DAYS_A_YEAR;
 
 /** Returns the typical size of the returns before a bar, or after it near the start of the history. */
-function usualMove(returns: Float64Array, bar: number): number {
+function computeUsualMove(returns: Float64Array, bar: number): number {
   const before = returns.subarray(Math.max(1, bar - BARS_BEFORE), bar);
   const window = before.length < BARS_BEFORE_MIN ? returns.subarray(bar + 1, bar + 1 + BARS_BEFORE) : before;
   return window.length === 0 ? 0.02 : Math.max(MEDIAN_TO_DEVIATION * findUpperMedian(window.map(Math.abs)), USUAL_MIN);
 }
 
-function meanAfter({ returns, rows }: NameHistory, bar: number, level: Float64Array, usual: number): number | null {
+function computeMeanAfter(
+  { returns, rows }: SecurityHistory,
+  bar: number,
+  level: Float64Array,
+  usual: number,
+): number | null {
   const last = Math.min(bar + BARS_AFTER, returns.length - 1);
   if (last < bar + 2) return null;
   let sum = 0;
@@ -165,8 +170,8 @@ interface VolumeReading {
   readonly steps: boolean;
 }
 
-function volumeReading(
-  { rows, position }: NameHistory,
+function readVolume(
+  { rows, position }: SecurityHistory,
   bar: number,
   ratio: number,
   { volume, width }: AuditPanels,
@@ -192,8 +197,8 @@ function volumeReading(
 }
 
 /** Returns true if the number of shares outstanding is multiplied by the ratio near this bar. */
-function sharesFollow(
-  { rows, position }: NameHistory,
+function hasShareStep(
+  { rows, position }: SecurityHistory,
   bar: number,
   ratio: number,
   { shares, width }: AuditPanels,

@@ -3,7 +3,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { Membership } from '#domain/market/market-data.js';
 import { textIn, type Cell } from '../formats/cells.js';
 import { nameFileColumns } from '../tables/named-columns.js';
-import { cellPath, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problems } from '../tables/problems.js';
 import { dateIn, identifierIn, type CheckedRows } from './table-rows.js';
 
 interface Spell extends Membership {
@@ -29,7 +29,7 @@ export function createUniverseRows(problems: Problems): CheckedRows<readonly Mem
       if (cells === null) return;
       const cell = (name: string) => cells[names.indexOf(name)];
       const path = (name: string) =>
-        cellPath(label, fileRow, names.includes(name) ? written[names.indexOf(name)]! : name);
+        formatCellPath(label, fileRow, names.includes(name) ? written[names.indexOf(name)]! : name);
       const universe = textIn(cell('universe'));
       const isNamed = universe !== null && universe.length <= UNIVERSE_NAME_MAX;
       if (!isNamed && names.includes('universe')) {

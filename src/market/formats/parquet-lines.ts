@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ENTRY } from '#domain/personal/account-columns.js';
-import { boundColumnSql, chunksOf, openDuckDb, sqlName, sqlText } from './duckdb.js';
+import { boundColumnSql, chunksOf, openDuckDb, quoteName, quoteText } from './duckdb.js';
 
 /** Shape of the JSON lines that represent the rows of a Parquet file. */
 export interface ParquetLines {
@@ -23,13 +23,13 @@ const MIDNIGHT = /"(\d{4}-\d\d-\d\d) 00:00:00(?:\+00)?"/g;
 export async function writeParquetLines(from: string, to: string): Promise<ParquetLines> {
   const { connection, close } = await openDuckDb({ files: [from] });
   try {
-    const scan = `read_parquet(${sqlText(from)}, hive_partitioning = false)`;
+    const scan = `read_parquet(${quoteText(from)}, hive_partitioning = false)`;
     const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${scan}`);
     const columns = described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
     const isNested = columns.some(({ name }) => name === LOTS);
     const texts = columns.map(({ name, type }) => {
-      if (LIST.test(type)) return `array_to_string(${sqlName(name)}, ${sqlText(ENTRY)})`;
-      return MOMENT.test(type) ? `${sqlName(name)}::DATE::VARCHAR` : `${sqlName(name)}::VARCHAR`;
+      if (LIST.test(type)) return `array_to_string(${quoteName(name)}, ${quoteText(ENTRY)})`;
+      return MOMENT.test(type) ? `${quoteName(name)}::DATE::VARCHAR` : `${quoteName(name)}::VARCHAR`;
     });
     const bounded = `(SELECT ${columns.map(boundColumnSql).join(', ')} FROM ${scan})`;
     const sql = isNested

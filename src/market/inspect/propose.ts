@@ -4,7 +4,7 @@ import { proposeLevels } from './propose-levels.js';
 import { proposeLong } from './propose-long.js';
 import { proposeWide } from './propose-wide.js';
 import type { Adjustment, Answers, Question } from './question.js';
-import type { NamedBy, Sample } from './sample.js';
+import type { TableNameSource, Sample } from './sample.js';
 
 export type Confidence = 'sure' | 'likely' | 'unsure';
 
@@ -26,7 +26,7 @@ export interface Proposal {
  */
 export function proposeMapping(
   samples: readonly Sample[],
-  namedBy: NamedBy,
+  namedBy: TableNameSource,
   answers: Answers = {},
 ): Proposal | undefined {
   const read = samples.filter(({ name }) => answers.ignore?.includes(name) !== true);
@@ -51,7 +51,7 @@ interface Tables {
   readonly filled: readonly Sample[];
   /** Tables that contain days. */
   readonly dated: readonly Sample[];
-  readonly namedBy: NamedBy;
+  readonly namedBy: TableNameSource;
 }
 
 /** Proposes a mapping for all tables from one of them; undefined if its form is unknown. */
@@ -75,7 +75,7 @@ function proposalFrom(
   const isRead =
     proposeLevels(draft, sample) || proposeLong(draft, sample, tables, namedBy) || proposeWide(draft, sample, tables);
   if (!isRead) return undefined;
-  const left = [...others, ...foreignTo(draft.mapping, tables, namedBy)];
+  const left = [...others, ...listForeignTables(draft.mapping, tables, namedBy)];
   const lacking = left.some((name) => dated.some((each) => each.name === name))
     ? 'No days, or no identifiers,'
     : 'No days';
@@ -85,10 +85,10 @@ function proposalFrom(
 }
 
 /** Returns files or sheets that are not part of the market: notes, lists of securities, an index by day. */
-function foreignTo(
+function listForeignTables(
   { layout, columns = {}, identifier_from: from }: ProposalDraft['mapping'],
   samples: readonly Sample[],
-  namedBy: NamedBy,
+  namedBy: TableNameSource,
 ): string[] {
   const { date, identifier } = columns;
   if (namedBy === null || layout === 'wide' || from?.startsWith('file:') || date === undefined) return [];

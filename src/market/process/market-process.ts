@@ -88,7 +88,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
     const taskOptions = { sharedFiles, bodyFile, calendars, memory: memoryIn(folders, load !== null) };
     const request = { task, input, options: taskOptions } as MarketTaskRequest; // task and input have matching types
-    const report = sound(await converse(request, options, (step) => incoming.take(step)));
+    const report = requireOutcome(await converse(request, options, (step) => incoming.take(step)));
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
     const { summary, digests } = report;
     const shared = incoming.market();
@@ -119,7 +119,7 @@ export async function inspectMarket(input: MarketTasks['inspect'], signal: Abort
     () => {},
   );
   if (report.kind === 'inspected') return report.inspection;
-  sound(report);
+  requireOutcome(report);
   throw new Error(`an inspection ended as ${report.kind}`);
 }
 
@@ -158,7 +158,7 @@ export async function answerQuery<T>(
     });
     if (report.kind === 'queried') return await take(input.resultFile, report.outcome);
     if (report.kind === 'failed') throw new Refusal('QUERY_LIMIT', `The query failed: ${report.message}`);
-    sound(report);
+    requireOutcome(report);
     throw new Error(`a query ended as ${report.kind}`);
   } finally {
     await removeFolder(folder);
@@ -198,7 +198,7 @@ export async function readParquetLines<T>(
 }
 
 /** Returns the final report if the data was accepted or rejected. @throws Refusal if the process reports a failure */
-function sound(report: Ending): Extract<Ending, { kind: 'done' | 'refused' }> {
+function requireOutcome(report: FinalReport): Extract<FinalReport, { kind: 'done' | 'refused' }> {
   if (report.kind === 'done' || report.kind === 'refused') return report;
   if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
   if (report.kind === 'unwritten')
@@ -250,7 +250,7 @@ export async function sweepSharedFolders(): Promise<void> {
   }
 }
 
-type Ending = Exclude<MarketTaskReport, HandOver | { kind: 'progress' | 'question' | 'needs' }>;
+type FinalReport = Exclude<MarketTaskReport, HandOver | { kind: 'progress' | 'question' | 'needs' }>;
 
 interface Conversation extends MarketTaskOptions {
   readonly onNeeds?: QueryOptions['onNeeds'];
@@ -261,9 +261,9 @@ function converse(
   request: MarketTaskRequest,
   { onProgress, onImport, onNeeds, signal, secondsMax = TASK_SECONDS_MAX }: Conversation,
   onHandOver: (step: HandOver) => void,
-): Promise<Ending> {
+): Promise<FinalReport> {
   const span = findCurrentSpan();
-  return new Promise<Ending>((resolve, reject) => {
+  return new Promise<FinalReport>((resolve, reject) => {
     const endRequest = () => {
       clearTimeout(deadline);
       signal?.removeEventListener('abort', stop);

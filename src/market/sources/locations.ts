@@ -24,11 +24,11 @@ export interface Locations {
 export function createLocations(roots: readonly string[], machine?: string): Locations {
   const here = machine === undefined ? '' : ` on ${machine}, which answered; other fronts may allow others`;
   // Roots are resolved each time, because a root may be created or redirected after the start.
-  const realRoots = async () =>
+  const resolveRoots = async () =>
     (await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)))).filter(
       (root) => root !== undefined,
     );
-  const allows = async (path: string) => (await realRoots()).some((root) => isInside(root, path));
+  const allows = async (path: string) => (await resolveRoots()).some((root) => isInside(root, path));
 
   return {
     allows,

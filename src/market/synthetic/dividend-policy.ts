@@ -21,7 +21,7 @@ export interface DividendPolicy {
   readonly payDays: number;
 }
 
-export function dividendPolicy(
+export function drawDividendPolicy(
   { dividend_yield }: SyntheticSpec,
   random: CounterRandom,
   price: number,

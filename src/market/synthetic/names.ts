@@ -12,7 +12,7 @@ export const TICKERS_MAX = CONSONANTS.length * CONSONANTS.length ** 2 * VOWELS.l
 const STEP = 7919;
 
 /** Returns the identifier of the k-th security. */
-export function ticker(k: number): string {
+export function formatTicker(k: number): string {
   let code = (k * STEP + 1009) % TICKERS_MAX;
   const letter = (letters: string) => {
     const which = letters[code % letters.length]!;
@@ -39,7 +39,7 @@ const BUSINESS = [
 ];
 
 /** Returns a company name that matches its identifier. */
-export function companyName(identifier: string, random: CounterRandom): string {
+export function drawCompanyName(identifier: string, random: CounterRandom): string {
   const stem = identifier[0]! + identifier.slice(1).toLowerCase();
   return `${stem}${ENDINGS[random.integer(ENDINGS.length)]!} ${BUSINESS[random.integer(BUSINESS.length)]!}`;
 }

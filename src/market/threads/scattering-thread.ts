@@ -15,7 +15,7 @@ let duck: DirectDuckDb | undefined;
 parentPort!.on('message', (message: ScatterMessage) => {
   try {
     if (message.kind === 'open') duck = openDirectDuckDb(message.settings);
-    answer(message.kind === 'open' ? { kind: 'ready' } : scatter(duck!, message.order)); // `open` is the first message
+    answer(message.kind === 'open' ? { kind: 'ready' } : writeParts(duck!, message.order)); // `open` is the first message
   } catch (fault) {
     // The other threads do not start any further part.
     if (message.kind === 'scatter') Atomics.store(message.order.next, 0, message.order.parts.length);
@@ -23,7 +23,7 @@ parentPort!.on('message', (message: ScatterMessage) => {
   }
 });
 
-function scatter(open: DirectDuckDb, { target, places, positions, parts, next }: ScatterOrder): ScatterAnswer {
+function writeParts(open: DirectDuckDb, { target, places, positions, parts, next }: ScatterOrder): ScatterAnswer {
   for (const [f, place] of places.entries()) if (place !== undefined) writeTo(target.panels[f]!.buffer, place);
   const stripes = createStripes(target, {
     complete(batch) {

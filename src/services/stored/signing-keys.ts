@@ -1,7 +1,7 @@
 import type { PublicKeys } from '#contract/publication.js';
 import { SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { findLastSealTime, sealAudit } from '#store/audit/seals.js';
+import { findLastSealTime, signAuditLog } from '#store/audit/seals.js';
 import { removePrivateKey } from '#store/history/superseded-secrets.js';
 import { timeAfterLogs } from '#store/publication/log.js';
 import { createSigningKey } from '#store/publication/signing.js';
@@ -48,7 +48,7 @@ export function createSigningKeys({
     const before = await inUse(tx);
     const at = findLatestTime(await timeAfterLogs(tx, now), before?.valid_from, await findLastSealTime(tx));
     if (before !== undefined) {
-      await sealAudit(tx, before, at); // The previous key signs the entries up to this time.
+      await signAuditLog(tx, before, at); // The previous key signs the entries up to this time.
       await tx.put('signing-key', before.key_id, removePrivateKey({ ...before, valid_until: at }));
     }
     const key = createSigningKey(at);

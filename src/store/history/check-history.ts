@@ -31,7 +31,7 @@ type Part = Pick<HistoryCheck, 'gaps'> & {
 };
 
 export function createHistoryCheck(): HistoryCheck {
-  const parts: readonly Part[] = [documentHistories(), dataHistories()];
+  const parts: readonly Part[] = [createDocumentPart(), createDataPart()];
   return {
     look(entry) {
       for (const part of parts) {
@@ -57,7 +57,7 @@ interface Found {
   named: number;
 }
 
-function documentHistories(): Part {
+function createDocumentPart(): Part {
   const found = new Map<string, Found>();
   const of = (name: string): Found => {
     const known = found.get(name) ?? { count: 0, last: { number: 0, etag: null }, etag: null, named: 0 };
@@ -70,7 +70,7 @@ function documentHistories(): Part {
     const version = readVersion(body);
     subject.count++;
     const number = numberOf(id);
-    if (number > subject.last.number) subject.last = { number, etag: version && etagLeft(id, version) };
+    if (number > subject.last.number) subject.last = { number, etag: version && computeCurrentEtag(id, version) };
     return version === undefined ? 'its content does not match its ETag' : undefined;
   }
 
@@ -115,7 +115,7 @@ function gapOf({ record, count, last, etag, named }: Found): string | undefined 
 /**
  * Returns the ETag of the content of a version in its current form, because declarations of stores have gained members.
  */
-function etagLeft(id: string, { content, etag }: StoredVersion): string | null {
+function computeCurrentEtag(id: string, { content, etag }: StoredVersion): string | null {
   if (content === null) return null;
   return id.startsWith('store/') ? etagOfContent('store', JSON.parse(content)) : etag;
 }
@@ -123,7 +123,7 @@ function etagLeft(id: string, { content, etag }: StoredVersion): string | null {
 const isVersioned = (kind: string | undefined): kind is VersionedKind =>
   (VERSIONED_KINDS as readonly (string | undefined)[]).includes(kind);
 
-function dataHistories(): Part {
+function createDataPart(): Part {
   const heads = new Map<string, DataHistoryDocument>();
   /** Last version number by deleted store; the next start removes these versions. */
   const forgotten = new Map<string, number>();

@@ -47,7 +47,7 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
     onChange?.(false);
   }
 
-  function tick(): void {
+  function advanceTick(): void {
     silentTicks++;
     if (!isOpen && waiting.size === 0) return stop();
     if (!isOpen && silentTicks >= SILENT_TICKS) open();
@@ -73,7 +73,7 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
   function keepTicking(): void {
     if (timer !== undefined) return;
     silentTicks = 0;
-    timer = setInterval(tick, TICK_MS);
+    timer = setInterval(advanceTick, TICK_MS);
     timer.unref();
   }
 

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { connect } from './connect.js';
-import { createLine } from './line.js';
+import { createWorkQueue } from './line.js';
 
 /** Lock on a database, exclusive or shared. */
 export interface DatabaseUse {
@@ -42,7 +42,7 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   const hear = (text: string): void => listeners.forEach((call) => call(text));
   let client = await connectWithRight(options, hear);
   /** Queue of the statements of the connection, which run one at a time. */
-  const statements = createLine();
+  const statements = createWorkQueue();
   let isOver = false;
   let askedMs: number | undefined;
   let isLost = false;

@@ -6,7 +6,7 @@ import type { ClientBase } from 'pg';
  * and rolls back a commit and a queue query before it is used. A connection on which the preparation fails plans later.
  * @param schema quoted identifier
  */
-export const preparation =
+export const createPreparation =
   (schema: string) =>
   async (client: ClientBase): Promise<void> => {
     await client.query(`SELECT ${schema}.prepare_1(), ${schema}.prepare_2()`).catch(() => {});

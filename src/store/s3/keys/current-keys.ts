@@ -5,8 +5,8 @@ import type { AskedKeySource, Keys, KeySource } from '../../access/key-source.js
 /** Current keys of a source. */
 export interface CurrentKeys {
   /**
-   * Returns valid keys. @throws Refusal STORE_UNAVAILABLE if there are none; a PlaceFault for a failure that requires
-   * other settings
+   * Returns valid keys. @throws Refusal STORE_UNAVAILABLE if there are none; an ArtifactStoreFault for a failure that
+   * requires other settings
    */
   get(): Promise<Keys>;
   /**

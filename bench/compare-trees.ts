@@ -28,7 +28,7 @@ interface Question {
 
 /** Number of watchlists of 3 KiB each: together they exceed the document cache. */
 const DOCUMENTS = 4000;
-const NAMES = Array.from({ length: 250 }, (_, i) => `NAME${String(i).padStart(5, '0')}`);
+const SECURITIES = Array.from({ length: 250 }, (_, i) => `NAME${String(i).padStart(5, '0')}`);
 const CONCURRENCY = 8;
 /** Path of the program in a built tree. */
 const MAIN = 'dist/src/main.js';
@@ -93,7 +93,8 @@ function questionsOf(): readonly Question[] {
     requests,
     ask: (url, serial) => fetch(url + path(serial)),
   });
-  const day = (serial: number): string => `20${String(1 + (serial % 18)).padStart(2, '0')}-06-0${1 + (serial % 9)}`;
+  const formatDay = (serial: number): string =>
+    `20${String(1 + (serial % 18)).padStart(2, '0')}-06-0${1 + (serial % 9)}`;
   return [
     at('health', 1500, () => '/health'),
     at("polling: a job's status", 1500, () => '/jobs/generate:market'),
@@ -104,10 +105,10 @@ function questionsOf(): readonly Question[] {
     { what: 'documents: a changed definition', requests: 500, ask: putIndex },
     { what: 'documents: a changed definition, alone', requests: 300, atOnce: 1, ask: putIndex },
     at('views: overview', 1000, () => '/analytics/BIG/overview'),
-    at('views: levels from a date', 1000, (serial) => `/analytics/BIG/levels?start=${day(serial)}`),
-    at('views: weights', 1200, (serial) => `/analytics/BIG/weights?as_of=${day(serial)}`),
-    at('views: weights with risk', 1500, (serial) => `/analytics/BIG/weights?as_of=${day(serial)}&risk=true`),
-    at('views: attribution', 1200, (serial) => `/analytics/BIG/attribution?start=${day(serial)}&end=2019-12-27`),
+    at('views: levels from a date', 1000, (serial) => `/analytics/BIG/levels?start=${formatDay(serial)}`),
+    at('views: weights', 1200, (serial) => `/analytics/BIG/weights?as_of=${formatDay(serial)}`),
+    at('views: weights with risk', 1500, (serial) => `/analytics/BIG/weights?as_of=${formatDay(serial)}&risk=true`),
+    at('views: attribution', 1200, (serial) => `/analytics/BIG/attribution?start=${formatDay(serial)}&end=2019-12-27`),
     ...createJobQuestions(),
   ];
 }
@@ -176,7 +177,7 @@ function putIndex(url: string, serial: number): Promise<Response> {
 }
 
 function putWatchlist(url: string, serial: number): Promise<Response> {
-  return sendRequest(url, 'PUT', `/data/watchlists/w${serial}`, { name: `List ${serial}`, identifiers: NAMES });
+  return sendRequest(url, 'PUT', `/data/watchlists/w${serial}`, { name: `List ${serial}`, identifiers: SECURITIES });
 }
 
 /** Creates a market over 20 years, an index with a run, and watchlists. */

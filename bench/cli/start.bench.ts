@@ -22,7 +22,7 @@ const TICK_MS = 10;
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const node = process.execPath;
-const WAYS = {
+const START_MODES = {
   'node that does nothing': [node, '-e', 'console.log("listening on nothing"); setTimeout(() => {}, 1e6)'],
   'node dist/src/main.js serve': [node, 'dist/src/main.js', 'serve'],
   'npm start, nothing to build': ['npm', 'start', '--silent', '--'],
@@ -36,9 +36,9 @@ interface StartMeasurement {
   readonly resident: number;
 }
 
-const results = new Map<string, StartMeasurement[]>(Object.keys(WAYS).map((way) => [way, []]));
+const results = new Map<string, StartMeasurement[]>(Object.keys(START_MODES).map((way) => [way, []]));
 for (let turn = 0; turn < TURNS; turn++) {
-  for (const [way, command] of Object.entries(WAYS)) {
+  for (const [way, command] of Object.entries(START_MODES)) {
     const idleMs = turn === TURNS - 1 ? IDLE_MS : SETTLED_MS;
     console.log(`turn ${turn + 1} of ${TURNS}: ${way}, left alone for ${idleMs / 1000} s`);
     results.get(way)!.push(await measureStart(command, idleMs));

@@ -15,11 +15,11 @@ import { FEWEST_NAMES, readNumber } from '../variables.js';
  * MANY_NAMES (default: 500) make it smaller.
  */
 const INDICES = readNumber('MANY_INDICES');
-const NAMES = readNumber('MANY_NAMES');
+const SECURITIES = readNumber('MANY_NAMES');
 /** Number of indices per batch: within the limits of a batch and of the queue. */
 const BATCH = 100;
 const DAYS = 3;
-const STORE = { store_id: 'market', seed: 7, assets: NAMES, start: '2015-01-02', end: '2019-12-27' };
+const STORE = { store_id: 'market', seed: 7, assets: SECURITIES, start: '2015-01-02', end: '2019-12-27' };
 const ADDED_DAYS = ['2019-12-30', '2019-12-31', '2020-01-02'];
 
 const service = await startService(['--workers', '2']);
@@ -42,7 +42,7 @@ try {
 async function defineIndices(of: RunningService): Promise<readonly string[]> {
   const ids = Array.from({ length: INDICES }, (_, i) => `I${String(i).padStart(4, '0')}`);
   for (const [i, id] of ids.entries()) {
-    const count = FEWEST_NAMES + ((7 * i) % (NAMES - FEWEST_NAMES));
+    const count = FEWEST_NAMES + ((7 * i) % (SECURITIES - FEWEST_NAMES));
     await send(of, 'POST', '/indices', {
       id,
       name: id,
@@ -70,6 +70,6 @@ async function printTimes(what: string, ids: readonly string[]): Promise<void> {
   const work = (readProcessorTime(service) - processor) / 1000;
   const grown = memory.peak() - memory.held;
   console.log(
-    `${INDICES} indices of up to ${NAMES} names, ${what}: ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of processor (${((1000 * work) / INDICES).toFixed(1)} ms each), at most ${grown.toFixed(0)} MiB beyond ${memory.held.toFixed(0)}`,
+    `${INDICES} indices of up to ${SECURITIES} names, ${what}: ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of processor (${((1000 * work) / INDICES).toFixed(1)} ms each), at most ${grown.toFixed(0)} MiB beyond ${memory.held.toFixed(0)}`,
   );
 }

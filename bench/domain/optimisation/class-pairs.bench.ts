@@ -34,20 +34,20 @@ import { readNumber, refuse, readText, readChoice, readChoices } from '../../var
  *     PAIRS_AGAIN=slow           repeats combinations above four times the cost of their parts; `all` repeats all
  */
 const CONFIDENCE = 0.95;
-const NAMES = readNumber('PAIRS_NAMES');
+const SECURITIES = readNumber('PAIRS_NAMES');
 const CLASSES = CONSTRAINT_CLASSES.map(({ type }) => type);
 const PARTNER_CLASSES = readChoices('PAIRS_WITH', CLASSES);
 const [PART, PARTS] = readText('PAIRS_PART')!.split('/').map(Number) as [number, number];
 if (!(PART >= 1 && PART <= PARTS)) refuse(`PAIRS_PART is "${readText('PAIRS_PART')}"; it looks like 2/5`);
 const SECONDS = readNumber('PAIRS_SECONDS');
-const COST_FILE = readText('PAIRS_RESULTS') ?? `bench/results/class-pairs/${NAMES}.json`;
+const COST_FILE = readText('PAIRS_RESULTS') ?? `bench/results/class-pairs/${SECURITIES}.json`;
 const REPETITION = readChoice('PAIRS_AGAIN', ['slow', 'all']);
 const RATIO_MAX = 4;
 /** Combinations below this are not distinguished from noise, in milliseconds. */
-const NEGLIGIBLE = 50;
+const NEGLIGIBLE_MS = 50;
 
 const engine = openWasmEngine();
-const family = createProblemFamily(NAMES, 1260);
+const family = createProblemFamily(SECURITIES, 1260);
 const rows = rowsOf(family);
 const classes = readChoices('PAIRS_CLASSES', CLASSES);
 const keyOf = (types: readonly string[]) => types.join(' + ');
@@ -89,7 +89,7 @@ function ratioOf(types: readonly string[]): number | undefined {
   return (
     computeSolvedMs(own) /
     Math.max(
-      NEGLIGIBLE,
+      NEGLIGIBLE_MS,
       parts.reduce((sum, each) => sum + computeSolvedMs(each!), 0),
     )
   );
@@ -118,7 +118,9 @@ function roundNumber(_: string, value: unknown): unknown {
 }
 
 function report(): void {
-  console.log(`${NAMES} names, 1260 sessions: milliseconds of processor to solve, for the frontiers, and to explain`);
+  console.log(
+    `${SECURITIES} names, 1260 sessions: milliseconds of processor to solve, for the frontiers, and to explain`,
+  );
   for (const type of classes) if (kept.has(type)) console.log(`  ${type.padEnd(44)} ${formatLine(kept.get(type)!)}`);
   const known = pairs.flatMap((types) => {
     const cost = kept.get(keyOf(types));

@@ -76,8 +76,8 @@ async function openWorker(name: string): Promise<void> {
     isBusy = false;
   }
 
-  const room = () => ({ lanes: isBusy ? [] : (['heavy'] as const), freeBytes: 1e12 });
-  await queue.join({ onWork: () => void work(), progressOf: () => undefined, room });
+  const describeCapacity = () => ({ lanes: isBusy ? [] : (['heavy'] as const), freeBytes: 1e12 });
+  await queue.join({ onWork: () => void work(), progressOf: () => undefined, room: describeCapacity });
 }
 
 async function submit(queue: JobQueue, i: number): Promise<void> {

@@ -45,7 +45,7 @@ const PROCESSES = readNumber('LOAD_PROCESSES');
  */
 const HAS_LISTENERS = readChoice('LOAD_LISTENERS', ['on', 'off']) === 'on';
 const PARTS = readNumber('LOAD_PARTS');
-const FRONTS = 2;
+const FRONT_NODES = 2;
 /** Time until the nodes know the size of the cluster. */
 const SETTLE_MS = 8000;
 const IDLE_MS = 5000;
@@ -87,7 +87,7 @@ const program = fileURLToPath(new URL('./load-nodes.js', import.meta.url));
 const processes = await Promise.all(
   Array.from({ length: PROCESSES }, async (_, i): Promise<LoadProcess> => {
     const workers = Math.floor(((i + 1) * WORKERS) / PROCESSES) - Math.floor((i * WORKERS) / PROCESSES);
-    const own = { workers, workMs: WORK_MS, hasListeners: HAS_LISTENERS, hasFront: i < FRONTS };
+    const own = { workers, workMs: WORK_MS, hasListeners: HAS_LISTENERS, hasFront: i < FRONT_NODES };
     const order: LoadOrder = { url: server.url, name: `process-${i}`, ...own };
     const child = fork(program, [JSON.stringify(order)]);
     const opened = { child, ended: 0 };
@@ -107,13 +107,18 @@ function readNodesMs(): number {
 }
 
 const count = Math.round((JOBS_PER_MINUTE * SECONDS) / 60);
-const fronts = processes.slice(0, FRONTS).map(({ child }) => child);
+const fronts = processes.slice(0, FRONT_NODES).map(({ child }) => child);
 
 async function submitAll(): Promise<void> {
-  const apartMs = (FRONTS * 60_000) / JOBS_PER_MINUTE;
+  const apartMs = (FRONT_NODES * 60_000) / JOBS_PER_MINUTE;
   await Promise.all(
     fronts.map((child, first) => {
-      const submissions: Submissions = { first, step: FRONTS, count: Math.ceil((count - first) / FRONTS), apartMs };
+      const submissions: Submissions = {
+        first,
+        step: FRONT_NODES,
+        count: Math.ceil((count - first) / FRONT_NODES),
+        apartMs,
+      };
       child.send(submissions);
       return awaitMessage(child, 'submitted');
     }),
@@ -128,7 +133,7 @@ async function load(): Promise<void> {
 
 await sleep(SETTLE_MS);
 const idle = await usage.during(() => sleep(IDLE_MS));
-console.log(`${WORKERS} workers and ${FRONTS} fronts idle   ${idle.share} of a core`);
+console.log(`${WORKERS} workers and ${FRONT_NODES} fronts idle   ${idle.share} of a core`);
 const [nodesBefore, startMs] = [readNodesMs(), performance.timeOrigin + performance.now()];
 const [busy, steady] = await Promise.all([
   usage.during(load),
@@ -264,16 +269,21 @@ async function createServerMeter(client: Client) {
     return ticks * 10;
   }
 
-  const walBytes = async (): Promise<number> =>
+  const readWalBytes = async (): Promise<number> =>
     Number((await client.query(`SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS bytes`)).rows[0].bytes);
 
   return {
     async during(work: () => Promise<unknown>): Promise<ServerUsage> {
-      const [ms, bytes, start] = [await readProcessorMs(), await walBytes(), performance.now()];
+      const [ms, bytes, start] = [await readProcessorMs(), await readWalBytes(), performance.now()];
       await work();
       const wallMs = performance.now() - start;
       const used = (await readProcessorMs()) - ms;
-      return { ms: used, wallMs, share: `${((100 * used) / wallMs).toFixed(0)} %`, bytes: (await walBytes()) - bytes };
+      return {
+        ms: used,
+        wallMs,
+        share: `${((100 * used) / wallMs).toFixed(0)} %`,
+        bytes: (await readWalBytes()) - bytes,
+      };
     },
   };
 }

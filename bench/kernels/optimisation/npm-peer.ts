@@ -51,10 +51,11 @@ async function createQuadprogSolver(quadratic: Quadratic): Promise<() => Float64
   const { n, hessian, linear } = quadratic;
   const { equalities, matrix, least } = toLowerBounds(quadratic);
   return () => {
-    const own = (i: number, j: number) => hessian[i * n + j]! + (i === j && hessian[i * n + i] === 0 ? RIDGE : 0);
+    const readHessian = (i: number, j: number) =>
+      hessian[i * n + j]! + (i === j && hessian[i * n + i] === 0 ? RIDGE : 0);
     const square = [
       [],
-      ...Array.from({ length: n }, (_, i) => [0, ...Array.from({ length: n }, (__, j) => own(i, j))]),
+      ...Array.from({ length: n }, (_, i) => [0, ...Array.from({ length: n }, (__, j) => readHessian(i, j))]),
     ];
     const columns = [[], ...Array.from({ length: n }, (_, i) => [0, ...matrix.map((row) => row[i]!)])];
     const force = [0, ...Array.from(linear, (value) => -value)];

@@ -124,9 +124,10 @@ function quadraticOf({ n, metric, curvature, centre, linear, lower, upper, rows,
       force[i]! -= curvature * matrix[i * n + j]! * centre[j]!;
     }
   }
-  const wide = (values: ArrayLike<number>) => Float64Array.from({ length: size }, (_, i) => (i < n ? values[i]! : 0));
+  const padZeros = (values: ArrayLike<number>) =>
+    Float64Array.from({ length: size }, (_, i) => (i < n ? values[i]! : 0));
   const all = Array.from({ length: rows.count }, (_, r) => ({
-    coefficients: wide(rows.coefficients.subarray(r * n, r * n + n)),
+    coefficients: padZeros(rows.coefficients.subarray(r * n, r * n + n)),
     lower: rows.lower[r]!,
     upper: rows.upper[r]!,
   }));

@@ -38,11 +38,11 @@ export function encodeQuadratic({ n, hessian, linear, lower, upper, rows }: Quad
 export function readQuadratic(file: Buffer): Quadratic {
   const values = new Float64Array(file.buffer.slice(file.byteOffset, file.byteOffset + file.byteLength));
   let at = 0;
-  const next = (length: number) => values.subarray(at, (at += length));
-  const [n, m] = next(2) as unknown as [number, number];
-  const [hessian, linear, lower, upper] = [next(n * n), next(n), next(n), next(n)];
-  const coefficients = Array.from({ length: m }, () => next(n));
-  const [least, most] = [next(m), next(m)];
+  const takeNext = (length: number) => values.subarray(at, (at += length));
+  const [n, m] = takeNext(2) as unknown as [number, number];
+  const [hessian, linear, lower, upper] = [takeNext(n * n), takeNext(n), takeNext(n), takeNext(n)];
+  const coefficients = Array.from({ length: m }, () => takeNext(n));
+  const [least, most] = [takeNext(m), takeNext(m)];
   return {
     n,
     hessian,

@@ -4,9 +4,9 @@ import { type ParquetColumn, ENCODING, encodeColumn } from './columns.js';
 /** First and last bytes of a Parquet file. */
 export const MAGIC = new TextEncoder().encode('PAR1');
 
-const PHYSICAL = { BOOLEAN: 0, INT32: 1, DOUBLE: 5, BYTE_ARRAY: 6 } as const;
-const UNCOMPRESSED = 0;
-const CONVERTED = { UTF8: 0, DATE: 6 } as const;
+const PHYSICAL_TYPES = { BOOLEAN: 0, INT32: 1, DOUBLE: 5, BYTE_ARRAY: 6 } as const;
+const UNCOMPRESSED_CODEC = 0;
+const CONVERTED_TYPES = { UTF8: 0, DATE: 6 } as const;
 
 /** A column without its values. */
 export type ColumnShape = Pick<ParquetColumn, 'name' | 'kind'> & { readonly isOptional?: true };
@@ -78,9 +78,11 @@ const createMetadataEntry = ([name, value]: readonly [string, string]): ThriftVa
 });
 
 function physicalOf({ kind }: ColumnShape): number {
-  if (kind === 'double') return PHYSICAL.DOUBLE;
-  if (kind === 'boolean') return PHYSICAL.BOOLEAN;
-  return kind === 'day' || kind === 'coded-day' || kind === 'integer' ? PHYSICAL.INT32 : PHYSICAL.BYTE_ARRAY;
+  if (kind === 'double') return PHYSICAL_TYPES.DOUBLE;
+  if (kind === 'boolean') return PHYSICAL_TYPES.BOOLEAN;
+  return kind === 'day' || kind === 'coded-day' || kind === 'integer'
+    ? PHYSICAL_TYPES.INT32
+    : PHYSICAL_TYPES.BYTE_ARRAY;
 }
 
 const isRequired = ({ kind, isOptional }: ColumnShape) =>
@@ -93,9 +95,9 @@ function createSchemaElement(column: ColumnShape): ThriftValue {
     [3, { i32: isRequired(column) ? 0 : 1 }],
     [4, { text: column.name }],
   ];
-  if (physical === PHYSICAL.BYTE_ARRAY) return { struct: [...base, [6, { i32: CONVERTED.UTF8 }]] };
-  const isDay = physical === PHYSICAL.INT32 && column.kind !== 'integer';
-  return { struct: isDay ? [...base, [6, { i32: CONVERTED.DATE }]] : base };
+  if (physical === PHYSICAL_TYPES.BYTE_ARRAY) return { struct: [...base, [6, { i32: CONVERTED_TYPES.UTF8 }]] };
+  const isDay = physical === PHYSICAL_TYPES.INT32 && column.kind !== 'integer';
+  return { struct: isDay ? [...base, [6, { i32: CONVERTED_TYPES.DATE }]] : base };
 }
 
 interface Chunk {
@@ -116,7 +118,7 @@ function chunkOf(
     [1, { i32: physicalOf(column) }],
     [2, { list: encodings }],
     [3, { list: [{ text: column.name }] }],
-    [4, { i32: UNCOMPRESSED }],
+    [4, { i32: UNCOMPRESSED_CODEC }],
     [5, { i64: rows }],
     [6, { i64: bytes }],
     [7, { i64: bytes }],

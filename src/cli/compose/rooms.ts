@@ -29,7 +29,7 @@ import { createRunStates, type RunStates } from '#services/runs/run-states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import type { Home } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
-import { backupAge } from '#store/home/backup-age.js';
+import { findBackupAge } from '#store/home/backup-age.js';
 import { onObjectRequest } from '#base/tracing/object-requests.js';
 import { measureSharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { readOwnIdentity } from '#store/home/process-identity.js';
@@ -198,7 +198,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
     tasks: (lane) => work().pool.load(lane),
     homeBytes: watchSizes(partsOf(home, settings)),
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
-    backupAge: () => backupAge(settings.backups ?? home.backups),
+    backupAge: () => findBackupAge(settings.backups ?? home.backups),
     objectRequests: settings.artifacts?.startsWith('s3:') === true ? onObjectRequest : undefined,
     database: shared && databaseFigures(shared),
     shared:

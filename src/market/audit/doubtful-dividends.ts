@@ -4,11 +4,11 @@ import type { CorporateAction } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ActionRow, DataWarning, Repair } from './doubt.js';
 import type { SecurityHistory } from './name-history.js';
-import { logStudent } from './split-odds.js';
+import { computeLogStudent } from './split-odds.js';
 import { findUpperMedian } from '#domain/numbers/order-statistics.js';
 
 /** Columns in which vendors supply a price adjusted for dividends. */
-const ADJUSTED = ['ADJ_CLOSE', 'Adj Close', 'ADJUSTED_CLOSE'];
+const ADJUSTED_COLUMNS = ['ADJ_CLOSE', 'Adj Close', 'ADJUSTED_CLOSE'];
 
 /** Maximum number of days between two dividends of similar size that count as one dividend reported twice. */
 const DUPLICATE_DAYS = 7;
@@ -18,7 +18,7 @@ const YIELD_MIN = 1e-3;
 /** Tolerance for recognising a small dividend as a hundredth of the usual one. */
 const HUNDREDTH_TOLERANCE = 0.12;
 /** Yield from which a dividend is visible in the price move of its day. */
-const YIELD_SHOWN = 0.03;
+const VISIBLE_YIELD = 0.03;
 /**
  * Maximum deviation of the price move from a real dividend, in standard deviations; the lower limit applies from a
  * yield of a tenth.
@@ -32,8 +32,8 @@ const YIELD_MOST = 0.05;
 /** Number of dividends on each side that define the usual size. */
 const NEIGHBOURS = 4;
 /** Ratio up to which two dividends have similar size; larger if the suspected error is a factor of a hundred. */
-const ALIKE = 2;
-const ALIKE_HUNDREDFOLD = 4;
+const SIMILAR_FACTOR = 2;
+const SIMILAR_HUNDREDFOLD_FACTOR = 4;
 /** Log odds at which the price move of one day decides about a dividend. */
 const LOG_ODDS_CLEAR = 2;
 /** Minimum yield of a dividend that is searched in adjusted prices; rounding hides smaller ones. */
@@ -104,7 +104,7 @@ function* findUnusualSizes(
 
 /** True if a dividend is too large for the price move of its day. */
 const isDenied = ({ yield: share, move, sigma }: Payment) =>
-  share > YIELD_SHOWN &&
+  share > VISIBLE_YIELD &&
   move + share > (share > YIELD_LARGE ? SIGMAS_MISSED_LARGE : SIGMAS_MISSED) * sigma &&
   move > -share / 2;
 
@@ -116,12 +116,12 @@ function findDeniedSize(
 ): DataWarning | undefined {
   const { action, yield: share, move } = payment;
   const others = neighboursOf(payment, payments).filter((other) => !denied.has(other));
-  const alike = others.filter((other) => isWithin(share / other.yield, ALIKE));
+  const alike = others.filter((other) => isWithin(share / other.yield, SIMILAR_FACTOR));
   if (alike.length > 0 && 2 * alike.length >= others.length) return undefined;
   const isHundredfold =
     others.length === 0
       ? share / 100 >= YIELD_LEAST && share / 100 < YIELD_MOST
-      : isWithin(share / 100 / findUpperMedian(others.map((other) => other.yield)), ALIKE_HUNDREDFOLD);
+      : isWithin(share / 100 / findUpperMedian(others.map((other) => other.yield)), SIMILAR_HUNDREDFOLD_FACTOR);
   return createSizeWarning(
     payment,
     isHundredfold ? action.value / 100 : null,
@@ -149,7 +149,7 @@ function findOldBasisSize(
   if (split === undefined || payments.length < 2) return undefined;
   const usualShare = findUpperMedian(payments.map((other) => other.yield));
   const isOldBasis = isNear(share / split.value, usualShare, 0.35) && !isNear(share, usualShare, 0.6);
-  if (!isOldBasis || equalsNeighbour(payment, payments) || logOdds(payment, 1 / split.value) < -LOG_ODDS_CLEAR)
+  if (!isOldBasis || equalsNeighbour(payment, payments) || computeLogOdds(payment, 1 / split.value) < -LOG_ODDS_CLEAR)
     return undefined;
   return createSizeWarning(
     payment,
@@ -175,8 +175,8 @@ function findSmallSize(payment: Payment, payments: readonly Payment[], hundredfo
   const usual = findUpperMedian(neighbours.map((other) => other.action.value));
   const usualShare = findUpperMedian(neighbours.map((other) => other.yield));
   const isHundredth =
-    isNear(usual / action.value, 100, HUNDREDTH_TOLERANCE) && isWithin(usualShare / share / 100, ALIKE);
-  if (!isHundredth || logOdds(payment, 100) < -LOG_ODDS_CLEAR) return undefined;
+    isNear(usual / action.value, 100, HUNDREDTH_TOLERANCE) && isWithin(usualShare / share / 100, SIMILAR_FACTOR);
+  if (!isHundredth || computeLogOdds(payment, 100) < -LOG_ODDS_CLEAR) return undefined;
   return createSizeWarning(
     payment,
     action.value * 100,
@@ -192,13 +192,13 @@ function findSmallSize(payment: Payment, payments: readonly Payment[], hundredfo
 function computeHundredfoldProbability(payments: readonly Payment[]): number {
   const small = payments.filter((payment) => payment.yield < YIELD_MIN);
   if (2 * small.length <= payments.length || small.length < 2) return 0;
-  const sum = small.reduce((total, payment) => total + logOdds(payment, 100), 0);
+  const sum = small.reduce((total, payment) => total + computeLogOdds(payment, 100), 0);
   return 1 / (1 + 9 * Math.exp(-sum));
 }
 
 /** Returns the log odds that a dividend is `times` times the stated one, given the price move of its day. */
-const logOdds = ({ yield: share, move, sigma }: Payment, times: number) =>
-  logStudent((move + times * share) / sigma) - logStudent((move + share) / sigma);
+const computeLogOdds = ({ yield: share, move, sigma }: Payment, times: number) =>
+  computeLogStudent((move + times * share) / sigma) - computeLogStudent((move + share) / sigma);
 
 /** Returns the neighbouring dividends of the same type, at most four on each side. */
 function neighboursOf(payment: Payment, payments: readonly Payment[]): Payment[] {
@@ -216,7 +216,7 @@ function equalsNeighbour(payment: Payment, payments: readonly Payment[]): boolea
     (other) =>
       other !== undefined &&
       isNear(other.action.value / action.value, 1, DUPLICATE_TOLERANCE) &&
-      isWithin(share / other.yield, ALIKE),
+      isWithin(share / other.yield, SIMILAR_FACTOR),
   );
 }
 
@@ -229,7 +229,7 @@ function* findDuplicates(payments: readonly Payment[], doubted: ReadonlySet<Paym
     // Some securities pay every week. If the price fell on both dates, both dividends were paid.
     const others = gaps.filter((_, j) => j > 0 && j !== i);
     const isUsual = others.length > 1 && gaps[i]! > 0 && 2 * gaps[i]! > findUpperMedian(others);
-    if (isUsual || [first, second].every((payment) => logOdds(payment, 0) < -LOG_ODDS_CLEAR)) continue;
+    if (isUsual || [first, second].every((payment) => computeLogOdds(payment, 0) < -LOG_ODDS_CLEAR)) continue;
     // Keeps the dividend on whose date the price fell by the expected amount.
     const misses = [first, second].map(({ move, yield: share }) => Math.abs(move + share));
     const wrong = misses[0]! >= misses[1]! ? first : second;
@@ -256,7 +256,7 @@ function* findUnadjusted(
   { fields, identifiers }: MarketContent,
   payments: readonly Payment[],
 ): Generator<DataWarning> {
-  const column = ADJUSTED.find((name) => fields.has(name));
+  const column = ADJUSTED_COLUMNS.find((name) => fields.has(name));
   if (column === undefined) return;
   const panel = fields.get(column)!;
   const adjust = (bar: number) => panel[rows[bar]! * identifiers.length + position]!;

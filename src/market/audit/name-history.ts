@@ -35,7 +35,7 @@ interface DatedAction {
 }
 
 /** Number of bars on each side from which the usual volatility is estimated. */
-const AROUND = 30;
+const WINDOW_BARS = 30;
 /** Minimum volatility; without it, every tick of a quiet price would be unusual. */
 const SIGMA_MIN = 0.005;
 const RATIO_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
@@ -53,7 +53,7 @@ const MEDIAN_TO_DEVIATION = 1.4826;
  * Yields the histories of all securities with a CLOSE, one at a time.
  * @param adjustment the price basis: splits count only in unadjusted prices
  */
-export function* nameHistories(
+export function* listSecurityHistories(
   content: MarketContent,
   adjustment: 'none' | 'splits' | 'total',
 ): Generator<SecurityHistory> {
@@ -132,10 +132,10 @@ function isMisdated(close: Float64Array, { bar, action }: DatedAction, splits: r
 function sigmaOf(returns: Float64Array): Float64Array {
   const sigma = new Float64Array(returns.length);
   const sizes = returns.map((each) => (Number.isNaN(each) ? Infinity : Math.abs(each)));
-  const window = new Float64Array(2 * AROUND);
+  const window = new Float64Array(2 * WINDOW_BARS);
   const step = 10; // usual volatility changes slowly
   for (let b = 0; b < returns.length; b += step) {
-    const around = sizes.subarray(Math.max(1, b - AROUND), b + AROUND);
+    const around = sizes.subarray(Math.max(1, b - WINDOW_BARS), b + WINDOW_BARS);
     window.set(around);
     const count = around.length;
     const median = count === 0 ? 0 : select(window, { from: 0, to: count - 1, position: count >> 1 });

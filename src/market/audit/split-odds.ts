@@ -22,8 +22,8 @@ const SHARE_OF_SPLITS: ReadonlyMap<number, number> = new Map([
 ]);
 
 /** Number of unrecorded splits per security and year, by the declared price adjustment. */
-const UNRECORDED_A_YEAR: Readonly<Record<Adjustment, number>> = { none: 0.03, splits: 0.008, total: 0.008 };
-const DAYS_A_YEAR = 365.25;
+const UNRECORDED_PER_YEAR: Readonly<Record<Adjustment, number>> = { none: 0.03, splits: 0.008, total: 0.008 };
+const DAYS_PER_YEAR = 365.25;
 
 /** Number of bars before a move from which usual volatility is estimated, and its minimum. */
 const BARS_BEFORE = 30;
@@ -99,12 +99,12 @@ export function readAsSplit(
   const usual = computeUsualMove(history.returns, bar);
   const move = Math.log(growth);
   const marketMove = panels.level[history.rows[bar]!]! - panels.level[history.rows[bar - 1]!]!;
-  const expected = UNRECORDED_A_YEAR[panels.adjustment] * computeBarYears(history);
+  const expected = UNRECORDED_PER_YEAR[panels.adjustment] * computeBarYears(history);
   const best = [...SHARE_OF_SPLITS]
     .map(([ratio, share]) => {
       const distance = move - marketMove + Math.log(ratio);
       const prior = isRecorded(ratio) ? 1 : expected * share;
-      return { ratio, distance, logDensity: Math.log(prior) + logStudent(distance / usual) - Math.log(usual) };
+      return { ratio, distance, logDensity: Math.log(prior) + computeLogStudent(distance / usual) - Math.log(usual) };
     })
     .reduce((a, b) => (b.logDensity > a.logDensity ? b : a));
   const after = computeMeanAfter(history, bar, panels.level, usual);
@@ -112,7 +112,7 @@ export function readAsSplit(
   const stepsShares = hasShareStep(history, bar, best.ratio, panels);
   const logOdds =
     best.logDensity -
-    logRealDensity(move, usual) +
+    computeLogRealDensity(move, usual) +
     (after === null ? 0 : Math.min(1.2, Math.max(-3, 2.5 - 2.2 * after))) +
     (volume?.logOdds ?? 0) +
     (stepsShares ? SHARES_LOG_ODDS : 0);
@@ -128,7 +128,7 @@ export function readAsSplit(
   };
 }
 
-const computeBarYears = ({ days }: SecurityHistory) => (days.at(-1)! - days[0]!) / (days.length - 1) / DAYS_A_YEAR;
+const computeBarYears = ({ days }: SecurityHistory) => (days.at(-1)! - days[0]!) / (days.length - 1) / DAYS_PER_YEAR;
 
 /** Returns the typical size of the returns before a bar, or after it near the start of the history. */
 function computeUsualMove(returns: Float64Array, bar: number): number {
@@ -151,7 +151,7 @@ function computeMeanAfter(
   return sum / (last - bar) / usual;
 }
 
-function logRealDensity(move: number, usual: number): number {
+function computeLogRealDensity(move: number, usual: number): number {
   const { scale, exponent } = move < 0 ? FALLS : RISES;
   return (
     Math.log(scale * exponent) +
@@ -162,7 +162,7 @@ function logRealDensity(move: number, usual: number): number {
 }
 
 /** Returns the log density of Student's t with four degrees of freedom. */
-export const logStudent = (z: number) => Math.log(0.375) - 2.5 * Math.log(1 + (z * z) / 4);
+export const computeLogStudent = (z: number) => Math.log(0.375) - 2.5 * Math.log(1 + (z * z) / 4);
 
 interface VolumeReading {
   readonly ratio: number;
@@ -177,18 +177,18 @@ function readVolume(
   { volume, width }: AuditPanels,
 ): VolumeReading | undefined {
   if (volume === undefined) return undefined;
-  const trade = (from: number, to: number) =>
+  const sumTrade = (from: number, to: number) =>
     Float64Array.from(rows.subarray(Math.max(0, from), to), (t) => volume[t * width + position]!).filter(
       (shares) => shares > 0,
     );
-  const before = trade(bar - VOLUME_BARS, bar);
-  const [today] = trade(bar, bar + 1);
+  const before = sumTrade(bar - VOLUME_BARS, bar);
+  const [today] = sumTrade(bar, bar + 1);
   if (before.length < VOLUME_BARS_MIN || today === undefined) return undefined;
   const usual = findUpperMedian(before);
   const surprise = Math.log(today / usual);
-  const spread = (distance: number, size: number) => logStudent(distance / size) - Math.log(size);
+  const spread = (distance: number, size: number) => computeLogStudent(distance / size) - Math.log(size);
   const asSplit = Math.max(spread(surprise, VOLUME_SPREAD), spread(surprise - Math.log(ratio), VOLUME_SPREAD));
-  const after = trade(bar, bar + VOLUME_BARS);
+  const after = sumTrade(bar, bar + VOLUME_BARS);
   return {
     ratio: today / usual,
     logOdds: asSplit - spread(surprise - NEWS_VOLUME.centre, NEWS_VOLUME.spread),

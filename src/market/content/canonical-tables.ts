@@ -13,7 +13,7 @@ export function encodeCanonicalTables({
   actions,
   universes,
 }: Pick<MarketContent, 'reference' | 'actions' | 'universes'>): string {
-  return `{"actions":${JSON.stringify(actions.map(orderMembers))},"reference":${encodeReference(reference)},"universes":${JSON.stringify(universes.map(spellInOrder))}}`;
+  return `{"actions":${JSON.stringify(actions.map(orderMembers))},"reference":${encodeReference(reference)},"universes":${JSON.stringify(universes.map(orderSpellMembers))}}`;
 }
 
 /** Returns an action with its members in code-point order, and cash and election terms only if it has them. */
@@ -47,7 +47,7 @@ const orderMembers = ({
   value,
 });
 
-const spellInOrder = ({ end, identifier, start, universe }: Membership) => ({ end, identifier, start, universe });
+const orderSpellMembers = ({ end, identifier, start, universe }: Membership) => ({ end, identifier, start, universe });
 
 function encodeReference({ columns, rows }: ReferenceTable): string {
   const order = columns.map((name, position) => ({ name, position })).toSorted((a, b) => compareText(a.name, b.name));

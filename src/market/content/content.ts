@@ -5,7 +5,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { encodeCanonicalTables } from './canonical-tables.js';
-import { rowsByTable, type TableKind, type RowsByTable } from '../tables/table-kinds.js';
+import { countRowsByTable, type TableKind, type RowsByTable } from '../tables/table-kinds.js';
 import {
   BLOCK_DAYS,
   createBlockDigests,
@@ -102,7 +102,7 @@ export function rowsOf({ fields, reference, actions, universes, series }: Market
     universes: universes.length,
     series: [...(series?.values() ?? [])].reduce((sum, { days }) => sum + days.length, 0),
   };
-  return rowsByTable((table) => rows[table]);
+  return countRowsByTable((table) => rows[table]);
 }
 
 /** Returns the days of the first and the last bar; null for an empty store. */

@@ -55,7 +55,7 @@ export function findActionWarnings(content: MarketContent, adjustment: Adjustmen
     endings: groupBySecurity(actions.filter(({ type, status }) => ENDINGS.has(type) && status !== 'cancelled')),
   };
   return actions.flatMap((action) =>
-    action.status === 'cancelled' ? [] : DOUBTS.flatMap((doubtOf) => doubtOf(action, prices) ?? []),
+    action.status === 'cancelled' ? [] : WARNING_CHECKS.flatMap((doubtOf) => doubtOf(action, prices) ?? []),
   );
 }
 
@@ -105,7 +105,7 @@ function findLateAnnouncement(action: CorporateAction, { day, member, words }: L
 }
 
 /** Types of actions that end a security for its holders. */
-const ENDS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
+const ENDING_TYPES: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
 /** Number of sessions that are searched for later bars. A later return of the security is a different case. */
 const TRADED_ON_SESSIONS = 20;
@@ -113,7 +113,7 @@ const TRADED_ON_SESSIONS = 20;
 function findEndWarning(action: CorporateAction, { content, position }: Prices): ActionWarning | undefined {
   const { identifiers, dates, fields } = content;
   const n = position.get(action.identifier);
-  if (!ENDS.has(action.type) || n === undefined) return undefined;
+  if (!ENDING_TYPES.has(action.type) || n === undefined) return undefined;
   const close = fields.get('CLOSE')!;
   const first = findFirstAtLeast(dates, action.exDay) + GAP_SESSIONS_MAX;
   for (let t = first; t < Math.min(first + TRADED_ON_SESSIONS, dates.length); t++) {
@@ -221,7 +221,7 @@ const isElective = ({ electionDay, electionDefault }: CorporateAction) =>
   electionDay !== undefined || electionDefault !== undefined;
 
 /** Priority of endings on one day, by type. */
-const APPLIED: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE'];
+const APPLIED_TYPES: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE'];
 
 /**
  * Returns the ending of a day that is applied: preferably one that states the payment; among several of one type, the
@@ -229,7 +229,7 @@ const APPLIED: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITION', 'D
  */
 function appliedOf(endings: readonly CorporateAction[]): CorporateAction | undefined {
   const telling = endings.filter(({ type, value }) => type === 'TICKER_CHANGE' || value > 0);
-  return APPLIED.flatMap(
+  return APPLIED_TYPES.flatMap(
     (type) =>
       (telling.length > 0 ? telling : endings)
         .filter((one) => one.type === type)
@@ -245,7 +245,7 @@ function termsOf({ type, value, related, cash }: CorporateAction): string {
   return value > 0 ? `${type} at ${value}` : `${type} without a price`;
 }
 
-const DOUBTS = [
+const WARNING_CHECKS = [
   findEndingConflict,
   findSplitConflict,
   findDateWarning,
@@ -257,11 +257,11 @@ const DOUBTS = [
 ];
 
 /** Types of actions that pay shares of another security. */
-const GIVES_SHARES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
+const SHARE_GIVING_TYPES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
 
 function findRelatedWarning(action: CorporateAction, prices: Prices): ActionWarning | undefined {
   const { type, identifier, related, value, exDay, cash = 0 } = action;
-  if (!GIVES_SHARES.has(type)) return undefined;
+  if (!SHARE_GIVING_TYPES.has(type)) return undefined;
   const createPriceDoubt = (why: string): ActionWarning => ({
     action,
     code: 'ACTION_WITHOUT_PRICE',

@@ -228,7 +228,7 @@ function selectHistories(
   const rowOf = new Map([...fresh.dates].map((day, t) => [day, t]));
   const panels = [...held.fields.values()];
   const rows = [...held.dates.keys()].filter((t) => held.dates[t]! <= lastDay && hasAnyValue(panels, t * width + n));
-  const freshAt = (panel: Float64Array | undefined, t: number): number => {
+  const readFresh = (panel: Float64Array | undefined, t: number): number => {
     const row = rowOf.get(held.dates[t]!);
     return row === undefined ? Number.NaN : (panel?.[row * freshWidth + m] ?? Number.NaN);
   };
@@ -237,7 +237,7 @@ function selectHistories(
       const other = fresh.fields.get(name);
       return [
         name,
-        { held: rows.map((t) => panel[t * width + n]!), fresh: rows.map((t) => freshAt(other, t)) },
+        { held: rows.map((t) => panel[t * width + n]!), fresh: rows.map((t) => readFresh(other, t)) },
       ] as const;
     }),
   );

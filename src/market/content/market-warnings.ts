@@ -42,7 +42,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
    * previous day.
    */
   let [isWhole, isBehind] = [false, false];
-  const catchUp = (t: number): void => {
+  const restorePreviousBars = (t: number): void => {
     if (!isBehind) return;
     lastBar.fill(t - 1);
     lastClose.set(close.subarray((t - 1) * assets, t * assets));
@@ -54,7 +54,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
       isBehind = true;
       continue;
     }
-    catchUp(t);
+    restorePreviousBars(t);
     isWhole = true;
     for (let n = 0; n < assets; n++) {
       const price = close[row + n]!;
@@ -70,7 +70,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
       if (before >= 0) judge({ n, t, price }, before, last);
     }
   }
-  catchUp(dates.length);
+  restorePreviousBars(dates.length);
   warnOfTails(content, lastBar, problems);
   warnOfActions(content, lastBar, problems);
   warnOfFloats(content, problems);

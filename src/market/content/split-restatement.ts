@@ -160,10 +160,10 @@ export function areRestated(
 ): boolean {
   const filterHistory = (actions: readonly CorporateAction[]) => actions.filter(({ exDay }) => exDay <= lastDay);
   const [before, after] = [filterHistory(held), filterHistory(fresh)];
-  const cash = (actions: readonly CorporateAction[]) =>
+  const sumCash = (actions: readonly CorporateAction[]) =>
     actions.flatMap(({ type, value }) => (ACTION_KINDS[type] === 'cash' ? [value] : []));
-  const units = { held: unitOf(cash(before)), fresh: unitOf(cash(after)) };
-  const isOf = (was: CorporateAction, is: CorporateAction): boolean => {
+  const units = { held: unitOf(sumCash(before)), fresh: unitOf(sumCash(after)) };
+  const isSameAction = (was: CorporateAction, is: CorporateAction): boolean => {
     const factor = was.exDay <= lastDivided ? 1 / ratio : 1;
     const slack = factor * slackOf(was.value, units.held) + slackOf(is.value, units.fresh) + errorOf(is);
     const isSameValue =
@@ -176,7 +176,7 @@ export function areRestated(
           Math.abs(price * factor - is.subscriptionPrice) <= slackOf(price, units.fresh);
     return isSameValue && isSamePrice && termsOf(was) === termsOf(is);
   };
-  return before.length === after.length && before.every((was, i) => isOf(was, after[i]!));
+  return before.length === after.length && before.every((was, i) => isSameAction(was, after[i]!));
 }
 
 /** Returns the terms of an action that a split does not change. */

@@ -68,7 +68,7 @@ export function createUniverseRows(problems: Problems): CheckedRows<readonly Mem
       problems.error({
         code: 'OVERLAPPING_MEMBERSHIP',
         path: later.path,
-        message: `${spell.identifier} is in ${spell.universe} ${spellText(previous)} and again ${spellText(spell)}.`,
+        message: `${spell.identifier} is in ${spell.universe} ${formatSpell(previous)} and again ${formatSpell(spell)}.`,
       });
     });
     return ordered.map(({ universe, identifier, start, end }) => ({ universe, identifier, start, end }));
@@ -94,5 +94,5 @@ export function compareMemberships(a: Membership, b: Membership): number {
 }
 
 const compareDays = (a: number | null, b: number | null) => (a === b ? 0 : (a ?? -Infinity) - (b ?? -Infinity));
-const spellText = ({ start, end }: Membership) =>
+const formatSpell = ({ start, end }: Membership) =>
   `from ${start === null ? 'ever' : formatDay(start)} to ${end === null ? 'now' : formatDay(end)}`;

@@ -22,7 +22,7 @@ export function findUnknownCurrencies({ identifiers, reference, series }: Market
   const names = [...identifiers, ...(series?.keys() ?? [])];
   const inPairs = new Set(names.flatMap(listUnknownHalves));
   const results: UnknownCurrency[] = [];
-  const judge = (currency: unknown, about: Pick<UnknownCurrency, 'identifier' | 'table' | 'from'>): void => {
+  const checkCurrency = (currency: unknown, about: Pick<UnknownCurrency, 'identifier' | 'table' | 'from'>): void => {
     if (typeof currency !== 'string' || currency === '' || isCurrency(currency) || inPairs.has(currency)) return;
     const since = about.from === null ? '' : ` from ${about.from}`;
     const meant = suggestName(currency, isCurrency(currency.toUpperCase()) ? [currency.toUpperCase()] : []);
@@ -33,13 +33,13 @@ export function findUnknownCurrencies({ identifiers, reference, series }: Market
   if (column >= 0)
     for (const [identifier, rows] of reference.rows)
       for (const { validFrom, values } of rows)
-        judge(values[column], {
+        checkCurrency(values[column], {
           identifier,
           table: 'reference',
           from: validFrom === null ? null : formatDay(validFrom),
         });
   for (const { identifier, currency } of series?.values() ?? [])
-    judge(currency, { identifier, table: 'series', from: null });
+    checkCurrency(currency, { identifier, table: 'series', from: null });
   return results;
 }
 

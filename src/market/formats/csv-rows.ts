@@ -19,13 +19,13 @@ export async function parseCsvRows(lines: AsyncGenerator<Buffer>): Promise<Table
   const found = detectDelimiter(first);
   const delimiter = DELIMITERS.has(found) ? found : ',';
   const header = cellsOf(first, delimiter);
-  async function* rows() {
+  async function* readRows() {
     for await (const { text, number } of records) {
       const cells = cellsOf(text, delimiter);
       if (cells.some((cell) => cell !== '')) yield { cells, number };
     }
   }
-  return { unit: 'line', header, rows: rows() };
+  return { unit: 'line', header, rows: readRows() };
 }
 
 function cellsOf(text: string, delimiter: string): string[] {

@@ -67,7 +67,7 @@ export async function openDuckDb(readable: Readable): Promise<DuckDb> {
   const connection = await connect();
   await connection.run(formatSettings(readable)).catch((error: unknown) => {
     close();
-    throw lockFault(error) ?? error;
+    throw findLockFault(error) ?? error;
   });
   return { connection, connect, close };
 }
@@ -76,7 +76,7 @@ export async function openDuckDb(readable: Readable): Promise<DuckDb> {
  * Returns a simpler error for a database file that another process has open for writing, because the message of DuckDB
  * contains paths and a web address; undefined for other errors.
  */
-function lockFault(error: unknown): Error | undefined {
+function findLockFault(error: unknown): Error | undefined {
   const message = error instanceof Error ? error.message : '';
   if (!message.includes('Could not set lock on file')) return undefined;
   const [, pid] = /\(PID (\d+)\)/.exec(message) ?? [];
@@ -123,13 +123,15 @@ const BOUNDED_TYPE =
  * Returns the SQL of a value that fails inside DuckDB if its text is too long. @param what description of the value for
  * the message
  */
-export const boundTextSql = (value: string, what: string) =>
+export const formatBoundText = (value: string, what: string) =>
   `CASE WHEN strlen((${value})::VARCHAR) > ${TEXT_BYTES_MAX} THEN error(${quoteText(`${what} has a text of more than ${TEXT_BYTES_MAX} bytes`)}) ELSE ${value} END`;
 
 /** Returns the SQL of a source column with bounded texts. */
-export function boundColumnSql({ name, type }: { readonly name: string; readonly type: string }): string {
+export function formatBoundColumn({ name, type }: { readonly name: string; readonly type: string }): string {
   const column = quoteName(name);
-  return BOUNDED_TYPE.test(type) ? column : `${boundTextSql(column, `The column ${name.slice(0, 80)}`)} AS ${column}`;
+  return BOUNDED_TYPE.test(type)
+    ? column
+    : `${formatBoundText(column, `The column ${name.slice(0, 80)}`)} AS ${column}`;
 }
 
 /** Number of processed chunks between two garbage collections: 8 MiB for eight columns. */

@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ENTRY } from '#domain/personal/account-columns.js';
-import { boundColumnSql, chunksOf, openDuckDb, quoteName, quoteText } from './duckdb.js';
+import { formatBoundColumn, chunksOf, openDuckDb, quoteName, quoteText } from './duckdb.js';
 
 /** Shape of the JSON lines that represent the rows of a Parquet file. */
 export interface ParquetLines {
@@ -31,17 +31,17 @@ export async function writeParquetLines(from: string, to: string): Promise<Parqu
       if (LIST.test(type)) return `array_to_string(${quoteName(name)}, ${quoteText(ENTRY)})`;
       return MOMENT.test(type) ? `${quoteName(name)}::DATE::VARCHAR` : `${quoteName(name)}::VARCHAR`;
     });
-    const bounded = `(SELECT ${columns.map(boundColumnSql).join(', ')} FROM ${scan})`;
+    const bounded = `(SELECT ${columns.map(formatBoundColumn).join(', ')} FROM ${scan})`;
     const sql = isNested
       ? `SELECT to_json(t)::VARCHAR FROM ${bounded} t`
       : `SELECT to_json([${texts.join(', ')}])::VARCHAR FROM ${bounded}`;
-    async function* lines(): AsyncGenerator<string> {
+    async function* readLines(): AsyncGenerator<string> {
       for await (const chunk of chunksOf(connection, sql)) {
         const rows = chunk.getColumnValues(0).map((row) => String(row).replaceAll(MIDNIGHT, '"$1"'));
         yield `${rows.join('\n')}\n`;
       }
     }
-    await pipeline(Readable.from(lines()), createWriteStream(to, { mode: 0o600 }));
+    await pipeline(Readable.from(readLines()), createWriteStream(to, { mode: 0o600 }));
     return { header: columns.map(({ name }) => name), isNested };
   } finally {
     close();

@@ -34,14 +34,14 @@ type Decode = (bytes: Uint8Array | undefined) => Uint8Array;
 /** Length of the longest byte order mark. */
 const MARK_BYTES = 3;
 
-const NOTHING = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(0);
 
 function decoderOf([a, b, c]: Uint8Array, given: TextEncoding | null): Decode {
   if (a === 0xff && b === 0xfe) return createDecoder('utf-16le');
   if (a === 0xfe && b === 0xff) return createDecoder('utf-16be');
   const isUtf8 = given === null || given === 'utf-8' || (a === 0xef && b === 0xbb && c === 0xbf);
-  if (isUtf8) return (bytes = NOTHING) => bytes;
-  return given === 'windows-1252' ? (bytes = NOTHING) => Buffer.from(decodeWindows1252(bytes)) : createDecoder(given);
+  if (isUtf8) return (bytes = NO_BYTES) => bytes;
+  return given === 'windows-1252' ? (bytes = NO_BYTES) => Buffer.from(decodeWindows1252(bytes)) : createDecoder(given);
 }
 
 function createDecoder(encoding: TextEncoding): Decode {

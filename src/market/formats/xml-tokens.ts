@@ -25,7 +25,7 @@ export async function* readXmlTokens(chunks: AsyncIterable<Uint8Array>): AsyncGe
     for (;;) {
       const open = rest.indexOf('<', from);
       if (open < 0) break;
-      const end = endOfMarkup(rest, open);
+      const end = findMarkupEnd(rest, open);
       if (end < 0) break;
       if (open > from) yield { kind: 'text', text: unescape(rest.slice(from, open)) };
       const token = tokenOf(rest.slice(open, end));
@@ -47,7 +47,7 @@ function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Uint8Array): s
 }
 
 /** Returns the position after the markup that begins at `open`; -1 if it is incomplete. */
-function endOfMarkup(text: string, open: number): number {
+function findMarkupEnd(text: string, open: number): number {
   const findEndAfter = (end: string) => {
     const at = text.indexOf(end, open);
     return at < 0 ? -1 : at + end.length;

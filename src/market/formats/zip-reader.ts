@@ -98,12 +98,12 @@ async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Arra
 const NO_ARCHIVE = /^end of central directory record signature not found/i;
 
 /** Matches the message of yauzl for a member name outside the archive. */
-const OUTSIDE = /^(?:invalid relative path|absolute path|invalid characters in fileName)/;
+const OUTSIDE_PATH = /^(?:invalid relative path|absolute path|invalid characters in fileName)/;
 
 function formatError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (NO_ARCHIVE.test(message))
     return 'The file is no zip archive, as a workbook and a zip of CSV files are, or its end is missing; one CSV file has the format csv.';
-  if (OUTSIDE.test(message)) return 'A member of the archive has a name that leads out of it.';
+  if (OUTSIDE_PATH.test(message)) return 'A member of the archive has a name that leads out of it.';
   return message.split('\n')[0]!.slice(0, 160);
 }

@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { findTable, type TableKind } from '../tables/table-kinds.js';
 import { isMarketTable } from '../mapping/market-tables.js';
-import { readOnlySheet, workbookBytes } from '../sources/read-workbook-file.js';
+import { readOnlySheet, readWorkbookBytes } from '../sources/read-workbook-file.js';
 import { WorkbookFault } from '../formats/workbook-reader.js';
 import { XmlFault } from '../formats/xml-tokens.js';
 import { FILES_MAX, INFLATED_BYTES_MAX, openZip, ZipFault, type ZipMember } from '../formats/zip-reader.js';
@@ -90,7 +90,7 @@ export function createWorkbookReader() {
     onHeader: Parameters<typeof readOnlySheet>[1],
     terms: Parameters<typeof readOnlySheet>[2],
   ): Promise<void> => {
-    const bytes = await workbookBytes(member, member.open());
+    const bytes = await readWorkbookBytes(member, member.open());
     for (const part of await openZip(bytes)) inflated += part.bytes;
     if (inflated > INFLATED_BYTES_MAX)
       throw new ZipFault(

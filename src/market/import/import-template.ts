@@ -45,7 +45,7 @@ const EXAMPLES: Readonly<Record<TableKind, Rows[number]>> = {
 };
 
 /** Returns the blank template of an import, with one example row per sheet: a workbook, or a zip of CSV files. */
-export function importTemplate(format: ImportFormat): Uint8Array<ArrayBuffer> {
+export function createImportTemplate(format: ImportFormat): Uint8Array<ArrayBuffer> {
   const sheets: Sheet[] = TABLE_KINDS.map((name) => ({ name, rows: [KNOWN_COLUMNS[name], EXAMPLES[name]] }));
   return format === 'xlsx'
     ? writeWorkbook(sheets)

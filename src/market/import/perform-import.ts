@@ -11,7 +11,7 @@ import { mergeContents } from '../content/merge-content.js';
 import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { Problems } from '../tables/problems.js';
-import { contentBytes } from './content-bytes.js';
+import { decodeContent } from './content-bytes.js';
 import { readImport, type ImportSource } from './read-import.js';
 import { readSource } from '../sources/read-source.js';
 import type { SourceRead } from '../sources/source-read.js';
@@ -52,7 +52,7 @@ export async function performImport(
   }
   const source: ImportSource =
     tables === null
-      ? { kind: header.format, bytes: contentBytes(content!, header.format) }
+      ? { kind: header.format, bytes: decodeContent(content!, header.format) }
       : { kind: 'tables', tables };
   const { folder, held, load: isServed } = await ask(header);
   const read = await readImport(source, problems, header);

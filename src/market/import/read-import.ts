@@ -6,7 +6,7 @@ import type { MarketContent } from '../content/market-content.js';
 import { createContentRows, type ContentRows } from '../sources/content-rows.js';
 import { hasTwoHeaders, createSheetReader } from '../content/sheet-rows.js';
 import { CsvFault, readCsv } from '../sources/csv.js';
-import { rowsByTable, findTable, type TableKind } from '../tables/table-kinds.js';
+import { countRowsByTable, findTable, type TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { readFrames, type Frame } from './frames.js';
 import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
@@ -65,7 +65,7 @@ export async function readImport(
   if (complete === undefined || problems.errors > 0) return undefined;
   const { dividends, splits } = complete.derived ?? { dividends: 0, splits: 0 };
   const rowsOf = (table: TableKind) => rows.rowsOf(table) + (table === 'corporate_actions' ? dividends + splits : 0);
-  return { ...complete, rows: rowsByTable(rowsOf) };
+  return { ...complete, rows: countRowsByTable(rowsOf) };
 }
 
 /** Returns true if a finding repeats for many rows of the market. */

@@ -7,7 +7,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import type { RowsByTable } from '../tables/table-kinds.js';
-import { contentBytes } from '../import/content-bytes.js';
+import { decodeContent } from '../import/content-bytes.js';
 import { readImport } from '../import/read-import.js';
 import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
@@ -103,7 +103,7 @@ export async function inspect(inspected: InspectedData, said: InspectionTerms = 
   const folder = await mkdtemp(join(tmpdir(), 'divisor-parquet-'));
   try {
     const path = join(folder, 'market.parquet');
-    await writeFile(path, contentBytes(inspected.content, inspected.kind));
+    await writeFile(path, decodeContent(inspected.content, inspected.kind));
     return await inspectSource({ kind: 'files', files: await createSingleTable('market', path) }, said);
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -138,10 +138,10 @@ async function inspectReadable(
   const problems = createProblems();
   const source = await openSource(inspected, problems, answers);
   if (source === undefined) return createEmptyInspection(source, problems);
-  if (given !== null) return inspectAgain(source, toGiven(given, answers), { answers, trialsMax: 1 });
+  if (given !== null) return inspectAgain(source, createGivenProposal(given, answers), { answers, trialsMax: 1 });
   const proposal =
     proposeMapping(source.samples, source.namedBy, answers) ??
-    (hasColumnAnswer(answers) ? toGiven(applyAnswers({}, answers), answers) : undefined);
+    (hasColumnAnswer(answers) ? createGivenProposal(applyAnswers({}, answers), answers) : undefined);
   return proposal === undefined
     ? createEmptyInspection(source, problems)
     : inspectAgain(source, proposal, { answers, trialsMax: TRIALS_MAX });
@@ -152,7 +152,7 @@ async function inspectReadable(
  */
 const hasColumnAnswer = ({ columns, field, fields }: Answers) => (columns ?? field ?? fields ?? null) !== null;
 
-const toGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
+const createGivenProposal = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
   mapping,
   ...(adjustment === undefined ? { adjustment: null, reason: null } : stateAdjustment(adjustment)),
   recognisedAs: null,
@@ -225,7 +225,7 @@ async function openSource(inspected: OpenedData, problems: Problems, answers: An
       read: (terms, found) => readDatabase(place, chosen, found, () => {}, { terms }),
     };
   }
-  const bytes = contentBytes(inspected.content, inspected.kind);
+  const bytes = decodeContent(inspected.content, inspected.kind);
   const { names, samples } = await sampleContent(inspected.kind, bytes, problems, { encoding, ignore: answers.ignore });
   return {
     samples,

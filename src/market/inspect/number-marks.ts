@@ -25,8 +25,8 @@ export function proposeNumberMarks(
   const written = numbersIn(cells);
   readUnits(draft, numbersIn(ofBars));
   const texts = written.map((text) => unitsIn(text)?.number ?? text);
-  const either = (mark: ',' | '.') => texts.filter((text) => AMBIGUOUS_NUMBER[mark].test(text));
-  const [commas, points] = [either(','), either('.')];
+  const filterAmbiguous = (mark: ',' | '.') => texts.filter((text) => AMBIGUOUS_NUMBER[mark].test(text));
+  const [commas, points] = [filterAmbiguous(','), filterAmbiguous('.')];
   const decisive = texts.filter((text) => !AMBIGUOUS_NUMBER[','].test(text) && !AMBIGUOUS_NUMBER['.'].test(text));
   const withPoint = decisive.filter((text) => /[.,]/.test(text) && isNumber(parseAnyThousands(text)));
   const withComma = decisive.filter((text) => /[.,]/.test(text) && isNumber(commaNumberIn(text)));

@@ -45,9 +45,9 @@ const PERCENT = /^[+-]?[\d.,]+ ?%$/;
  * of a day; otherwise the only text column of the only table.
  */
 function proposeTextIdentifier(draft: ProposalDraft, { header, date, column, samples }: Tables): boolean {
-  const texts = (name: string) => column(name).map((cell) => textIn(cell) ?? '');
-  const days = texts(date);
-  const countKeys = (name: string) => new Set(texts(name).map((text, i) => `${text} ${days[i]}`)).size;
+  const listTexts = (name: string) => column(name).map((cell) => textIn(cell) ?? '');
+  const days = listTexts(date);
+  const countKeys = (name: string) => new Set(listTexts(name).map((text, i) => `${text} ${days[i]}`)).size;
   const areRepeated = new Set(days).size < days.length;
   const [name, ...others] = header
     .filter(
@@ -57,8 +57,8 @@ function proposeTextIdentifier(draft: ProposalDraft, { header, date, column, sam
         !Object.values(draft.mapping.columns!).includes(each) && // set together with the roles
         !ATTRIBUTE_HEADING.test(each) &&
         isWorded(column(each)) &&
-        !texts(each).some((text) => PERCENT.test(text)) &&
-        texts(each).every(isAssetIdentifier) &&
+        !listTexts(each).some((text) => PERCENT.test(text)) &&
+        listTexts(each).every(isAssetIdentifier) &&
         (!areRepeated || countKeys(each) > new Set(days).size),
     )
     .toSorted((a, b) => countKeys(b) - countKeys(a));
@@ -66,7 +66,7 @@ function proposeTextIdentifier(draft: ProposalDraft, { header, date, column, sam
   draft.mapping.columns = { ...draft.mapping.columns, identifier: name };
   ask(draft, {
     field: 'columns',
-    question: `No column is called like an identifier; ${name}, which holds texts as ${texts(name)[0]}, is taken for it: is it one?`,
+    question: `No column is called like an identifier; ${name}, which holds texts as ${listTexts(name)[0]}, is taken for it: is it one?`,
     taken: `identifier=${name}`,
     others: others.map((other) => `identifier=${other}`),
   });
@@ -149,14 +149,14 @@ function findCommonPattern(names: readonly string[], namedBy: TableNameSource): 
   if (namedBy === 'sheet' && names.length === 1) return '{identifier}';
   const ending = /(\.[a-z]+(\.gz)?)$/i.exec(names[0]!)?.[0] ?? '';
   if (names.length === 1) return `{identifier}${ENDINGS_OF_ONE.exec(names[0]!)?.[0] ?? ending}`;
-  const shared = (a: string, b: string) => {
+  const countSharedLetters = (a: string, b: string) => {
     let length = 0;
     while (length < Math.min(a.length, b.length) && a[length] === b[length]) length += 1;
     return a.slice(0, length);
   };
   const reverse = (text: string) => [...text].toReversed().join('');
-  const before = names.reduce(shared);
-  const after = reverse(names.map(reverse).reduce(shared));
+  const before = names.reduce(countSharedLetters);
+  const after = reverse(names.map(reverse).reduce(countSharedLetters));
   // Letters common to all identifiers belong to the identifiers, so a pattern begins and ends at a separator.
   const prefix = /^.*[_\-. ]/.exec(before)?.[0] ?? '';
   const suffix = /[_\-. ].*$/.exec(after)?.[0] ?? '';

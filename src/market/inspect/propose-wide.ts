@@ -101,11 +101,11 @@ const TERMS_MAX = 4;
  * with an identifier label.
  */
 function findIdentifierRow(rows: Sample['rows'], at: number): number {
-  const label = (i: number) => textIn(rows[i]?.[0]) ?? '';
-  const isOther = label(at) !== '' && roleOf(label(at)) === undefined && WORD.test(label(at));
+  const readLabel = (i: number) => textIn(rows[i]?.[0]) ?? '';
+  const isOther = readLabel(at) !== '' && roleOf(readLabel(at)) === undefined && WORD.test(readLabel(at));
   if (!isOther) return at;
   for (let i = at - 1; i >= Math.max(0, at - TERMS_MAX); i--)
-    if (roleOf(label(i)) === 'identifier' && rows[i]!.length === rows[at]!.length) return i;
+    if (roleOf(readLabel(i)) === 'identifier' && rows[i]!.length === rows[at]!.length) return i;
   return at;
 }
 

@@ -35,12 +35,12 @@ export function proposeMapping(
   const [first, ...later] = dated.length > 0 ? dated : filled;
   if (first === undefined) return undefined;
   const tables = { read, filled, dated, namedBy };
-  const own = proposalFrom(first, tables, answers);
+  const own = createProposal(first, tables, answers);
   if (own !== undefined && (own.mapping.layout === 'long' || Object.keys(own.mapping.fields).length > 0)) return own;
   // A table of many securities may be accompanied by other tables with days, such as an index; the market is the table
   // with identifiers.
   const long = later
-    .map((sample) => proposalFrom(sample, tables, answers))
+    .map((sample) => createProposal(sample, tables, answers))
     .find((each) => each?.mapping.layout === 'long' && each.mapping.columns.identifier !== undefined);
   return long ?? own;
 }
@@ -55,7 +55,7 @@ interface Tables {
 }
 
 /** Proposes a mapping for all tables from one of them; undefined if its form is unknown. */
-function proposalFrom(
+function createProposal(
   sample: Sample,
   { read: samples, filled, dated, namedBy }: Tables,
   answers: Answers,

@@ -10,7 +10,7 @@ import type { ZipMember } from '../formats/zip-reader.js';
 import { readArchivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import { findTable } from '../tables/table-kinds.js';
-import { cellOf, quoteText, type DuckDb, boundColumnSql } from '../formats/duckdb.js';
+import { cellOf, quoteText, type DuckDb, formatBoundColumn } from '../formats/duckdb.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { describeUnreadableFile } from '../sources/read-parquet-files.js';
 import { readRows } from '../sources/read-text-file.js';
@@ -145,7 +145,7 @@ async function findFirstRows(file: SourceFile, { connection }: DuckDb): Promise<
   const { files, columns } = await addZones(connection, [file]);
   const scan = scanOf(files, { withRows: false });
   const names = columns.map(({ name }) => name);
-  const list = columns.map(boundColumnSql).join(', ');
+  const list = columns.map(formatBoundColumn).join(', ');
   const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);
   return [names, ...read.getRows().map((row) => row.map(cellOf))];
 }

@@ -141,9 +141,9 @@ const isField = (mapping: Mapping, name: string) =>
 
 /** Returns the field with the name in a table. */
 export function fieldOf({ columns, adjusted_close: adjusted }: Mapping, written: string): string {
-  const like = (name: string | null) => name !== null && positionOf([written], name) === 0;
-  if (like(adjusted)) return ADJUSTED_CLOSE;
-  const mapped = Object.entries(columns).find(([, from]) => like(from));
+  const isLike = (name: string | null) => name !== null && positionOf([written], name) === 0;
+  if (isLike(adjusted)) return ADJUSTED_CLOSE;
+  const mapped = Object.entries(columns).find(([, from]) => isLike(from));
   return getColumnName('market', mapped === undefined ? written : mapped[0]);
 }
 

@@ -122,13 +122,13 @@ export function createIncomingMarket(): IncomingMarket {
   async function takeRest(rest: HandOver & { kind: 'rest' }): Promise<SharedMarket> {
     const { file, dates, tables, actionPlaces, edges } = rest;
     const { days, fields } = shape!; // the shape is received first
-    const part = async ({ offset, bytes }: Extent): Promise<SharedArrayBuffer> => {
+    const readPart = async ({ offset, bytes }: Extent): Promise<SharedArrayBuffer> => {
       const memory = new SharedArrayBuffer(bytes);
       await read(file, offset, [new Uint8Array(memory)]);
       return memory;
     };
     const [parts] = await settleAll([
-      settleAll([part(dates), part(tables), part(actionPlaces)]),
+      settleAll([readPart(dates), readPart(tables), readPart(actionPlaces)]),
       settleAll(queues),
       readPaged(shape!, file, edges),
     ]);

@@ -88,7 +88,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
     const taskOptions = { sharedFiles, bodyFile, calendars, memory: memoryIn(folders, load !== null) };
     const request = { task, input, options: taskOptions } as MarketTaskRequest; // task and input have matching types
-    const report = requireOutcome(await converse(request, options, (step) => incoming.take(step)));
+    const report = requireOutcome(await exchangeMessages(request, options, (step) => incoming.take(step)));
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
     const { summary, digests } = report;
     const shared = incoming.market();
@@ -113,7 +113,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
 export async function inspectMarket(input: MarketTasks['inspect'], signal: AbortSignal): Promise<Inspection> {
   signal.throwIfAborted();
   const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
-  const report = await converse(
+  const report = await exchangeMessages(
     { task: 'inspect', input, options },
     { load: null, signal, secondsMax: INSPECTION_SECONDS_MAX },
     () => {},
@@ -145,7 +145,7 @@ export async function answerQuery<T>(
   try {
     const input = { ...order, resultFile: join(folder, 'result') };
     const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
-    const report = await converse(
+    const report = await exchangeMessages(
       { task: 'query', input, options },
       { load: null, signal, secondsMax, onNeeds },
       () => {},
@@ -183,7 +183,7 @@ export async function readParquetLines<T>(
     });
     const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
     const request: MarketTaskRequest = { task: 'parquetLines', input: { from, to }, options };
-    const report = await converse(request, { load: null }, () => {}).catch((error: unknown) => {
+    const report = await exchangeMessages(request, { load: null }, () => {}).catch((error: unknown) => {
       if (error instanceof Refusal) return { kind: 'failed' as const, message: error.message };
       throw error;
     });
@@ -257,7 +257,7 @@ interface Conversation extends MarketTaskOptions {
   readonly secondsMax?: number;
 }
 
-function converse(
+function exchangeMessages(
   request: MarketTaskRequest,
   { onProgress, onImport, onNeeds, signal, secondsMax = TASK_SECONDS_MAX }: Conversation,
   onHandOver: (step: HandOver) => void,

@@ -163,7 +163,7 @@ async function mapFiles(
     const result = own.length > 0 ? own : await listFilesBelow(folder, isRead);
     if (result.length === 0) continue;
     const places = result.map((name) => [join(folder, name), `market/${name}`] as const);
-    return filesAt(places, 'market', listing);
+    return listFilesAt(places, 'market', listing);
   }
   const sent = names.find((name) => /\.zip$/i.test(name));
   const hint = sent === undefined ? '' : ` An archive is imported by itself: ${sent.slice(0, 80)}.`;
@@ -195,7 +195,8 @@ async function listFilesBelow(folder: string, isOwn: (name: string) => boolean):
   return results.toSorted(compareText);
 }
 
-const listTableFiles = (path: string, table: TableKind, listing: Listing) => filesAt([[path, table]], table, listing);
+const listTableFiles = (path: string, table: TableKind, listing: Listing) =>
+  listFilesAt([[path, table]], table, listing);
 
 /**
  * Returns the name of a file in its folder.
@@ -213,7 +214,7 @@ export function formatTableName({ label, path }: Pick<SourceFile, 'label' | 'pat
 /**
  * Returns the files at some locations, including files in folders. @param places locations with their names in findings
  */
-async function filesAt(
+async function listFilesAt(
   places: readonly (readonly [path: string, label: string])[],
   table: TableKind,
   { field, locations, problems }: Listing,

@@ -28,10 +28,10 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
     (await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)))).filter(
       (root) => root !== undefined,
     );
-  const allows = async (path: string) => (await resolveRoots()).some((root) => isInside(root, path));
+  const isAllowed = async (path: string) => (await resolveRoots()).some((root) => isInside(root, path));
 
   return {
-    allows,
+    allows: isAllowed,
     async resolve(location, kind) {
       const notAllowed = {
         problem: {
@@ -42,7 +42,7 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
       };
       if (!isAbsolute(location) || location.includes('\0')) return notAllowed;
       const path = await resolveAbsentPath(resolve(location));
-      if (!(await allows(path))) return notAllowed;
+      if (!(await isAllowed(path))) return notAllowed;
       const result = await stat(path).catch(() => undefined);
       const isKind = kind === 'folder' ? result?.isDirectory() : result?.isFile();
       if (isKind === true) return { path };

@@ -3,7 +3,7 @@ import type { Cell } from '../formats/cells.js';
 import { digestFiles } from '../formats/digest-file.js';
 import { digestFilesApart } from '../threads/hashing.js';
 import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../threads/scattering.js';
-import { cellOf, chunksOf, formatSettings, quoteName, boundColumnSql } from '../formats/duckdb.js';
+import { cellOf, chunksOf, formatSettings, quoteName, formatBoundColumn } from '../formats/duckdb.js';
 import { reasonOf } from '../tables/fault-reason.js';
 import { findChangedFiles, formatTableName } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
@@ -70,7 +70,7 @@ export async function readParquetMarket(
           : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
       const opened = rows.beginFile(file.label, names, formatTableName(file));
       if (opened === undefined) continue;
-      await cellsFrom(connection, file, names, (cells) => rows.addCells(opened, cells));
+      await readCells(connection, file, names, (cells) => rows.addCells(opened, cells));
     }
     const panels = rows.toPanels();
     onNames(rows.names());
@@ -153,7 +153,7 @@ export async function readParquetTable<T>(
       await reportColumns(connection, zoned, { columns: typed, table: listed.label }, problems);
       if (problems.errors > before) continue;
       const addRow = rows.beginFile(listed.label, columns);
-      if (addRow !== undefined) await cellsFrom(connection, zoned[0]!, columns, addRow);
+      if (addRow !== undefined) await readCells(connection, zoned[0]!, columns, addRow);
     }
   } catch (error) {
     if ((await findChangedFiles(files)).length > 0) return; // changed files are reported after all tables have been read
@@ -163,7 +163,7 @@ export async function readParquetTable<T>(
 }
 
 /** Passes the rows of one Parquet file to `addRow` in file order. Columns that only other files have are null. */
-async function cellsFrom(
+async function readCells(
   connection: DuckDBConnection,
   file: SourceFile,
   columns: readonly string[],
@@ -172,7 +172,7 @@ async function cellsFrom(
   const held = await columnsOf(connection, scanOf([file], { withRows: false }));
   const list = columns.map((name) => {
     const column = held.find((own) => own.name === name);
-    return column === undefined ? `NULL AS ${quoteName(name)}` : boundColumnSql(column);
+    return column === undefined ? `NULL AS ${quoteName(name)}` : formatBoundColumn(column);
   });
   for await (const chunk of chunksOf(
     connection,

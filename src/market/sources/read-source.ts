@@ -6,7 +6,7 @@ import { createRecordReader } from './content-rows.js';
 import { seriesIn } from '../content/whole-content.js';
 import { completeMappedContent, createMarketRowsOn, PLAIN_TERMS } from '../mapping/mapped-content.js';
 import { createMarketRecords } from './csv.js';
-import { rowsByTable, type TableKind } from '../tables/table-kinds.js';
+import { countRowsByTable, type TableKind } from '../tables/table-kinds.js';
 import { type FileDigest, digestFiles } from '../formats/digest-file.js';
 import { openDuckDb, type DuckDb } from '../formats/duckdb.js';
 import { findChangedFiles, formatFileName, formatTableName, type TableFiles } from './folder.js';
@@ -79,7 +79,7 @@ export async function readSource(
     };
     return {
       ...complete,
-      rows: rowsByTable((tableKind) => rows[tableKind]),
+      rows: countRowsByTable((tableKind) => rows[tableKind]),
       files: reading.digests,
       unchangedTables: reading.unchangedTables,
     };

@@ -23,7 +23,7 @@ const TABLE_FUNCTIONS = new Set(['unnest', 'generate_series', 'range', 'json_eac
 const FORBIDDEN_FUNCTION =
   /^(?:read_|parquet_|duckdb_|pragma_|sniff_|glob$|getenv$|getvariable$|current_setting$|set_config$|query$|query_table$|json_execute|json_serialize|json_deserialize|write_log|parse_duckdb_log|nextval$|currval$|enable_|disable_|which_secret$|load_|add_parquet_key|from_substrait|pg_)/;
 
-interface Serialized {
+interface SerializedQuery {
   readonly error: boolean;
   readonly error_message?: string;
   readonly position?: string;
@@ -36,7 +36,7 @@ interface Serialized {
  */
 export async function checkQuery(connection: DuckDBConnection, query: string): Promise<CheckedQuery> {
   const result = await connection.runAndReadAll('SELECT json_serialize_sql($1::VARCHAR)', [query]);
-  const tree = JSON.parse(String(result.getRows()[0]![0])) as Serialized;
+  const tree = JSON.parse(String(result.getRows()[0]![0])) as SerializedQuery;
   if (tree.error) {
     if (tree.position === undefined) throw refuseQuery('Only one SELECT statement is accepted.');
     throw refuseQuery(`${tree.error_message}.`, findPosition(query, Number(tree.position)));

@@ -88,22 +88,22 @@ function numberOf(value: DuckDBValue): number {
 }
 
 /** Number of cached texts, a power of two. */
-const PLACES = 1 << 14;
+const CACHED_TEXTS = 1 << 14;
 /** Number of 32-bit words per text in a vector, and maximum length of a text stored inline. */
 const STRING_WORDS = 4;
 const INLINE_BYTES_MAX = 12;
 
 /** Creates a reader of texts. Decoding takes most of the time, so inline texts are cached by their bytes. */
 function createTextReader() {
-  const keys = new Uint32Array(PLACES * STRING_WORDS);
-  const texts: (string | undefined)[] = Array.from({ length: PLACES });
+  const keys = new Uint32Array(CACHED_TEXTS * STRING_WORDS);
+  const texts: (string | undefined)[] = Array.from({ length: CACHED_TEXTS });
 
   function textAt(vector: Vector, words: Uint32Array | undefined, row: number): string | null {
     const at = row * STRING_WORDS;
     if (words === undefined || words[at]! > INLINE_BYTES_MAX) return textOf(vector.getItem(row));
     let hash = words[at]!;
     for (let i = 1; i < STRING_WORDS; i++) hash = Math.imul(hash ^ words[at + i]!, 0x9e37_79b1) ^ (hash >>> 15);
-    const place = (hash >>> 7) & (PLACES - 1);
+    const place = (hash >>> 7) & (CACHED_TEXTS - 1);
     const key = place * STRING_WORDS;
     const known = texts[place];
     if (

@@ -17,7 +17,7 @@ import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 export const SYNTHETIC_UNIVERSE = 'SYNTH';
 
 /** Number of random streams for one security and the securities spun off from it. */
-const STREAMS_PER_NAME = 128;
+const STREAMS_PER_SECURITY = 128;
 
 /** Smallest and largest initial market value of a security, in the market's currency. */
 const VALUE_MIN = 4e8;
@@ -65,7 +65,7 @@ function drawListings(spec: SyntheticSpec): Birth[] {
 
 function drawSecurity(spec: SyntheticSpec, rank: number, listed: number): Birth {
   if (rank >= TICKERS_MAX) throw new Error(`${rank} names; at most ${TICKERS_MAX} have an identifier`);
-  const stream = STREAMS.names + rank * STREAMS_PER_NAME;
+  const stream = STREAMS.names + rank * STREAMS_PER_SECURITY;
   const random = createCounterRandom({ seed: spec.seed, stream: stream + 7 });
   const identifier = formatTicker(rank);
   const name = drawCompanyName(identifier, random);
@@ -180,7 +180,7 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
             list,
             delisted,
             ...(report === undefined
-              ? NOTHING
+              ? NO_VALUES
               : [textOf(report.periodEnd), textOf(report.published), ...figuresOf(report)]),
           ],
         });
@@ -198,7 +198,7 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
   };
 }
 
-const NOTHING: readonly ReferenceValue[] = Array.from({ length: 9 }, () => null);
+const NO_VALUES: readonly ReferenceValue[] = Array.from({ length: 9 }, () => null);
 
 /**
  * Returns amounts in currency, then ratios: to the market capitalisation at the end of the year, and of earnings to

@@ -14,12 +14,12 @@ const STEP = 7919;
 /** Returns the identifier of the k-th security. */
 export function formatTicker(k: number): string {
   let code = (k * STEP + 1009) % TICKERS_MAX;
-  const letter = (letters: string) => {
+  const drawLetter = (letters: string) => {
     const which = letters[code % letters.length]!;
     code = Math.floor(code / letters.length);
     return which;
   };
-  return letter(CONSONANTS) + letter(VOWELS) + letter(CONSONANTS) + letter(CONSONANTS);
+  return drawLetter(CONSONANTS) + drawLetter(VOWELS) + drawLetter(CONSONANTS) + drawLetter(CONSONANTS);
 }
 
 const ENDINGS = ['ar', 'en', 'is', 'on', 'ex', 'ia', 'or', 'us', 'um', 'eo'];

@@ -16,10 +16,10 @@ function drawFatTailed(random: CounterRandom): number {
   if (uniform < WIDE_PROBABILITY) return WIDE_SCALE * computeNormalQuantile(uniform / WIDE_PROBABILITY);
   // The remaining interval is stretched to (0, 1); its ends may round to values outside the domain of the quantile.
   const rest = (uniform - WIDE_PROBABILITY) / (1 - WIDE_PROBABILITY);
-  return NARROW_SCALE * computeNormalQuantile(Math.min(Math.max(rest, SMALLEST), 1 - SMALLEST));
+  return NARROW_SCALE * computeNormalQuantile(Math.min(Math.max(rest, UNIFORM_MIN), 1 - UNIFORM_MIN));
 }
 
-const SMALLEST = 2 ** -53;
+const UNIFORM_MIN = 2 ** -53;
 
 /** Generator of shocks with volatility clusters: a GARCH(1,1) process. */
 export interface Shocks {

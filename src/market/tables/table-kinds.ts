@@ -9,7 +9,7 @@ export type RowsByTable = Readonly<Record<Exclude<TableKind, 'series'>, number>>
 export const findTable = (name: string): TableKind | undefined =>
   TABLE_KINDS.find((table) => table === name.trim().toLowerCase());
 
-export function rowsByTable(rowsOf: (table: TableKind) => number): RowsByTable {
+export function countRowsByTable(rowsOf: (table: TableKind) => number): RowsByTable {
   const series = rowsOf('series');
   return {
     market: rowsOf('market'),

@@ -32,11 +32,11 @@ function writeParts(open: DirectDuckDb, { target, places, positions, parts, next
     digest: (block, digest) => answer({ kind: 'digest', block, digest }),
   });
   const { chunkRows } = open;
-  const room = (width: number) => ({ into: new Uint8Array(chunkRows * width), width });
+  const createBuffer = (width: number) => ({ into: new Uint8Array(chunkRows * width), width });
   const columns = [
-    room(Int32Array.BYTES_PER_ELEMENT),
-    room(TEXT_BYTES),
-    ...target.panels.map(() => room(Float64Array.BYTES_PER_ELEMENT)),
+    createBuffer(Int32Array.BYTES_PER_ELEMENT),
+    createBuffer(TEXT_BYTES),
+    ...target.panels.map(() => createBuffer(Float64Array.BYTES_PER_ELEMENT)),
   ] as const;
   const days = new Int32Array(columns[0].into.buffer);
   const texts = new Int32Array(columns[1].into.buffer);

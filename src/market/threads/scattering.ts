@@ -157,7 +157,7 @@ function orderOf(
   const places = panels.map(({ buffer }) => findWrittenPlace(buffer));
   const isHashed =
     places.every((place) => place?.isOnDisk) &&
-    threads * stageBytes(shape) <= STAGED_SHARE * findMemoryLimit().panelBytes;
+    threads * computeStageBytes(shape) <= STAGED_SHARE * findMemoryLimit().panelBytes;
   const stripeDays = isHashed ? BLOCK_DAYS : stripeDaysOf(shape);
   const target: StripeTarget = {
     assets,
@@ -181,7 +181,7 @@ function orderOf(
 }
 
 /** Returns the staging memory of one thread in bytes. */
-const stageBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
+const computeStageBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
   STAGED_BLOCKS_MAX * computePanelBytes({ dates: BLOCK_DAYS, identifiers: assets, fields });
 
 function copyToSharedIntegers(values: Int32Array): Int32Array {

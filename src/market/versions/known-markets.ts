@@ -81,7 +81,7 @@ function findFirstTouched(last: MarketContent, earlier: readonly EarlierContent[
 }
 
 function restoreStage({ dates, identifiers, tables }: Stage, change: ContentChange): Stage {
-  const texts = (table: keyof TableTexts): readonly string[] =>
+  const listTexts = (table: keyof TableTexts): readonly string[] =>
     isWhole(change.tables[table], tables[table])
       ? tables[table]
       : applyListChange(change.tables[table], tables[table], (text) => text);
@@ -91,7 +91,7 @@ function restoreStage({ dates, identifiers, tables }: Stage, change: ContentChan
       ? identifiers
       : applyListChange(change.identifiers, identifiers, (name) => name),
     fields: change.fields.map(({ name }) => name),
-    tables: Object.fromEntries(TABLE_NAMES.map((table) => [table, texts(table)])) as unknown as TableTexts, // contains every table
+    tables: Object.fromEntries(TABLE_NAMES.map((table) => [table, listTexts(table)])) as unknown as TableTexts, // contains every table
   };
 }
 

@@ -13,7 +13,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DatabaseLocations } from '#market/sources/databases/database-place.js';
-import { importTemplate } from '#market/import/import-template.js';
+import { createImportTemplate } from '#market/import/import-template.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
@@ -189,7 +189,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     ...submissions,
     importData: imports.importData,
     inspect: createDatasetInspections(shared),
-    template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
+    template: (format) => ({ bytes: createImportTemplate(format), ...TEMPLATES[format] }),
     audit: async (datasetId, asker) => audits.audit((await activity.requireKnown(datasetId)).document, asker),
     repair,
     announce: resumption.announce,

@@ -33,7 +33,7 @@ export const formatMarker = ({ storeId, owner }: StoreMark): string =>
 /** Returns the id in the text of a marker; `unreadable` if the text has none. */
 export const storeIdIn = (text: string): string => /"store_id":"([\w-]{1,64})"/.exec(text)?.[1] ?? 'unreadable';
 
-export function markIn(text: string): StoreMark {
+export function parseMark(text: string): StoreMark {
   return { storeId: storeIdIn(text), owner: ownerIn(text) };
 }
 

@@ -84,7 +84,7 @@ function createSealsCheck(given: readonly unknown[], keys: ReadonlyMap<string, P
   let before: AuditSeal | undefined;
   for (const seal of seals) {
     if (seal === undefined) continue;
-    const fault = linkFault(seal, before);
+    const fault = findLinkFault(seal, before);
     if (fault !== undefined && !misplaced.has(seal.seq)) misplaced.set(seal.seq, fault);
     bySeq.set(seal.seq, seal);
     before = seal;
@@ -109,7 +109,7 @@ function createSealsCheck(given: readonly unknown[], keys: ReadonlyMap<string, P
 }
 
 /** Returns the reason why a signature does not follow the one before; unchained signatures must come first. */
-function linkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefined): string | undefined {
+function findLinkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefined): string | undefined {
   if (before !== undefined && before.seq >= seq)
     return before.seq === seq ? 'its seal occurs twice' : 'its seal comes after a later one';
   if (previous === undefined)

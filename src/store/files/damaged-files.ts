@@ -47,10 +47,10 @@ export function createDamageCheck({ path, isIntact, call }: DamageCheckInput) {
     const damaged = new Set<string>();
     const budget = { bytes: VERIFIED_BYTES_MAX };
     const rest = files.values();
-    const look = async (): Promise<void> => {
+    const checkFiles = async (): Promise<void> => {
       for (const file of rest) if (await isDamaged(file, budget)) damaged.add(file.ref.name);
     };
-    await Promise.all(Array.from({ length: Math.min(CHECK_CONCURRENCY, files.length) }, look));
+    await Promise.all(Array.from({ length: Math.min(CHECK_CONCURRENCY, files.length) }, checkFiles));
     return damaged;
   };
 }

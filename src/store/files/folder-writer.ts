@@ -21,11 +21,7 @@ export const draftOf = (path: string): string => `${path}${DRAFT}`;
 export const removeDraftSuffix = (path: string): string => (path.endsWith(DRAFT) ? path.slice(0, -DRAFT.length) : path);
 
 /** Creates a writer of artifacts to a folder. A file gets its final name only when it is complete on disk. */
-export function createFolderWriter(
-  folder: string,
-  freeSpace: FreeSpace,
-  guard: FolderGuard = noGuard,
-): ArtifactWriter {
+export function createFolderWriter(folder: string, freeSpace: FreeSpace, guard: FolderGuard = noGuard): ArtifactWriter {
   async function write(
     contents: readonly ArtifactContent[],
     { isSettledLater = false, onWritten }: WriteOptions,

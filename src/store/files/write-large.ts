@@ -46,7 +46,7 @@ export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile):
   const { path, handle, bytes, written } = file;
   const isPlaced = bytes instanceof Uint8Array && isPageMemory(bytes.buffer) && bytes.byteOffset % SECTOR_BYTES === 0;
   const room = isPlaced ? undefined : (blockPairs.pop() ?? createBlockPair());
-  const blocks = room ? copyBlocks(bytes, hash, room) : placeBlocks(bytes as Uint8Array, hash);
+  const blocks = room ? copyBlocks(bytes, hash, room) : hashBlocks(bytes as Uint8Array, hash);
   const disk = await openDisk(call, path, handle);
   try {
     let writing = Promise.resolve();
@@ -87,7 +87,7 @@ function* copyBlocks(bytes: Uint8Array | ProducedBytes, hash: Hash, room: BlockP
 }
 
 /** Hashes blocks in place. */
-function* placeBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
+function* hashBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
   for (let from = 0; from < bytes.length; from += BLOCK_BYTES) {
     const block = bytes.subarray(from, from + BLOCK_BYTES);
     for (let at = 0; at < block.length; at += HASHED_BYTES) {

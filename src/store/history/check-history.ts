@@ -45,7 +45,7 @@ export function createHistoryCheck(): HistoryCheck {
 }
 
 /** State of the history of a document. */
-interface Found {
+interface HistoryState {
   /** Record of the history: its latest version number, and the last purged number. */
   record?: { readonly latest: number; readonly purged: number };
   count: number;
@@ -58,8 +58,8 @@ interface Found {
 }
 
 function createDocumentPart(): Part {
-  const found = new Map<string, Found>();
-  const of = (name: string): Found => {
+  const found = new Map<string, HistoryState>();
+  const of = (name: string): HistoryState => {
     const known = found.get(name) ?? { count: 0, last: { number: 0, etag: null }, etag: null, named: 0 };
     found.set(name, known);
     return known;
@@ -101,7 +101,7 @@ function createDocumentPart(): Part {
 /**
  * Returns the error in the history of a document; undefined for a document without versions, from an earlier release.
  */
-function gapOf({ record, count, last, etag, named }: Found): string | undefined {
+function gapOf({ record, count, last, etag, named }: HistoryState): string | undefined {
   if (record === undefined)
     return count > 0 || named > 0 ? 'it has versions, but the record of its history is missing' : undefined;
   const latest = Math.max(record.latest, last.number, named);
@@ -130,7 +130,7 @@ function createDataPart(): Part {
   const numbers = new Map<string, number[]>();
   const stores = new Set<string>();
 
-  function lookAtHead(id: string, body: unknown): string | undefined {
+  function checkHead(id: string, body: unknown): string | undefined {
     const head = DataHistoryDocument.safeParse(body).data;
     const left = head ?? ForgottenHistory.safeParse(body).data;
     if (left === undefined) return 'it is not a head of a history';
@@ -142,7 +142,7 @@ function createDataPart(): Part {
   return {
     look({ kind, id, body }) {
       if (kind === 'store') stores.add(id);
-      if (kind === 'data-history') return lookAtHead(id, body);
+      if (kind === 'data-history') return checkHead(id, body);
       if (kind !== 'data-version') return undefined;
       const known = numbers.get(ownerOf(id)) ?? [];
       numbers.set(ownerOf(id), known);

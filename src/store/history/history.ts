@@ -73,7 +73,7 @@ export async function versionOf(
 }
 
 /** Returns the number of the last version of a document if it has the ETag; null otherwise. */
-export async function versionWith(
+export async function findVersionByEtag(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   subject: Subject,
   etag: string,

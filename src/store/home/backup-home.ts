@@ -128,7 +128,7 @@ async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<
   let documents = 0;
   const pin = async (path: string, sha256?: string): Promise<void> => {
     if (pinned.has(path)) return;
-    const bytes = await hold(join(home.path, path), join(pins, path));
+    const bytes = await pinFile(join(home.path, path), join(pins, path));
     if (bytes === undefined) missing.push(path);
     else pinned.set(path, { path, bytes, sha256 });
   };
@@ -158,7 +158,7 @@ async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<
  * Creates a hard link to a file, so that its content survives a deletion.
  * @returns its size; undefined if the file does not exist
  */
-async function hold(path: string, pin: string): Promise<number | undefined> {
+async function pinFile(path: string, pin: string): Promise<number | undefined> {
   try {
     await link(path, pin);
     return (await stat(pin)).size;

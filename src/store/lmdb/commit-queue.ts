@@ -65,7 +65,7 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
 
   async function drain(): Promise<void> {
     do {
-      await endOfTurn();
+      await awaitTurnEnd();
       await commitNext(waiting.splice(0, BATCH_MAX));
     } while (waiting.length > 0);
     draining = undefined;
@@ -84,7 +84,7 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
       try {
         const result = await entry.change(createKeyView(port, writes, staged));
         const bytes = sizeOf(staged);
-        await port.admit(bytes, { reserve: entry.options.reserve === true || onlyDeletes(staged), ahead });
+        await port.admit(bytes, { reserve: entry.options.reserve === true || hasOnlyDeletions(staged), ahead });
         ahead += bytes;
         for (const [key, value] of staged) writes.set(key, value);
         done.push(() => {
@@ -127,7 +127,7 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
  * Resolves at the end of this turn of the event loop. An immediate commit would miss the consequences of the previous
  * commit, such as the starts of jobs after their predecessors have ended.
  */
-const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const awaitTurnEnd = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function createKeyView(port: CommitPort, before: Writes, staged: Map<string, Buffer | null>): KeyView {
   function listKeys(start: string, end: string): string[] {
@@ -177,7 +177,7 @@ function sizeOf(writes: Writes): number {
   return bytes;
 }
 
-function onlyDeletes(writes: Writes): boolean {
+function hasOnlyDeletions(writes: Writes): boolean {
   for (const value of writes.values()) if (value !== null) return false;
   return true;
 }

@@ -14,7 +14,7 @@ export interface AdoptOptions {
 }
 
 const OBSERVE_MS = 25_000;
-const PATIENCE = { patienceMs: 5000, answerMs: 10_000 };
+const RETRY_LIMITS = { patienceMs: 5000, answerMs: 10_000 };
 const HOLDER = 'adopt';
 
 /**
@@ -28,7 +28,7 @@ export async function takeStoreOver(
   place: ArtifactLocation,
   { identity, observeMs = OBSERVE_MS }: AdoptOptions,
 ): Promise<string> {
-  const marker = await openMarker(place, PATIENCE);
+  const marker = await openMarker(place, RETRY_LIMITS);
   const before = await marker.read();
   const recorded = await readRecordedStore(documents);
   if (before === undefined || recorded === undefined || before.storeId !== recorded.store_id)
@@ -63,7 +63,7 @@ export function createStoreId(from: string, identity: DatabaseIdentity, place: s
  * StartRefusal 78
  */
 export async function markNewStore(place: ArtifactLocation, storeId: string): Promise<void> {
-  const marker = await openMarker(place, PATIENCE);
+  const marker = await openMarker(place, RETRY_LIMITS);
   const result: StoreMark | undefined = await marker.read();
   if (result?.storeId === storeId) return;
   if (result !== undefined)

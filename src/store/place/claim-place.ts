@@ -17,7 +17,7 @@ export interface StoreClaim {
 }
 
 /** Maximum wait for an object store at a start, because the supervisor retries the start. */
-const PATIENCE = { patienceMs: 5000, answerMs: 10_000 };
+const RETRY_LIMITS = { patienceMs: 5000, answerMs: 10_000 };
 /** Number of artifacts of a database that are searched in a location that the database has not recorded yet. */
 const SAMPLE = 20;
 
@@ -34,7 +34,7 @@ export function claimStore(
   onClaim: (claim: StoreClaim) => void = () => {},
 ): Promise<string> {
   return convertFailures(place, async () => {
-    const marker = await openMarker(place, PATIENCE);
+    const marker = await openMarker(place, RETRY_LIMITS);
     const storeId = await claimRecorded(documents, place, { marker, onClaim });
     await marker.probe();
     return storeId;
@@ -53,14 +53,14 @@ export function assertStore(
   return convertFailures(place, async () => {
     const recorded = await readRecordedStore(documents);
     if (recorded?.is_marked === true)
-      assertSame(place, recorded.store_id, (await (await openMarker(place, PATIENCE)).read())?.storeId);
+      assertSame(place, recorded.store_id, (await (await openMarker(place, RETRY_LIMITS)).read())?.storeId);
     return recorded?.store_id;
   });
 }
 
 /** Writes, reads and removes a test object in an artifact store. @throws StartRefusal 75, 78 */
 export function probeStore(place: ArtifactLocation): Promise<void> {
-  return convertFailures(place, async () => (await openMarker(place, PATIENCE)).probe());
+  return convertFailures(place, async () => (await openMarker(place, RETRY_LIMITS)).probe());
 }
 
 interface ClaimOptions {

@@ -11,7 +11,7 @@ import { removeFiles } from '../files/folder-writer.js';
 import type { S3Patience } from '../s3/s3-client.js';
 import { createFolderCalls } from '../access/folder-calls.js';
 import { ArtifactStoreFault, ignoreAbsentFile } from '../access/place-fault.js';
-import { MARKER, formatMarker, markIn, type StoreMark } from '../access/store-id.js';
+import { MARKER, formatMarker, parseMark, type StoreMark } from '../access/store-id.js';
 
 /** Marker of an artifact store, with the basic operations that a start needs. */
 export interface StoreMarker {
@@ -38,7 +38,7 @@ export async function openMarker(place: ArtifactLocation, patience: S3Patience):
   return {
     async read() {
       const result = await read(MARKER);
-      return result === undefined ? undefined : markIn(result);
+      return result === undefined ? undefined : parseMark(result);
     },
     async write(mark) {
       await put(MARKER, formatMarker(mark));
@@ -58,7 +58,7 @@ function createFolderMarker(folder: string): StoreMarker {
   return {
     async read() {
       const text = await read(MARKER);
-      return text === undefined ? undefined : markIn(text);
+      return text === undefined ? undefined : parseMark(text);
     },
     async write(mark) {
       const isNew = await call(() => makeFolder(folder));

@@ -52,7 +52,7 @@ export interface OwnershipTimes {
   readonly repeatMs: number;
 }
 
-const TIMES: OwnershipTimes = { renewMs: 10_000, observeMs: 30_000, repeatMs: 1000 };
+const OWNERSHIP_TIMES: OwnershipTimes = { renewMs: 10_000, observeMs: 30_000, repeatMs: 1000 };
 /** Number of renewal intervals without an answer after which the ownership is no longer confirmed. */
 const CONFIRMED_RENEWALS = 3;
 /**
@@ -61,7 +61,7 @@ const CONFIRMED_RENEWALS = 3;
  */
 const EARLIER_MAX = 60;
 /** Maximum wait for an object store. */
-const PATIENCE = { patienceMs: 5000, answerMs: 5000 };
+const RETRY_LIMITS = { patienceMs: 5000, answerMs: 5000 };
 
 /**
  * Takes part in the lease of a database on its artifact store, until it is closed.
@@ -70,9 +70,9 @@ const PATIENCE = { patienceMs: 5000, answerMs: 5000 };
 export async function openOwnership(
   documents: DocumentEngine,
   place: ArtifactLocation,
-  { identity, onLost, times = TIMES }: OwnershipOptions,
+  { identity, onLost, times = OWNERSHIP_TIMES }: OwnershipOptions,
 ): Promise<StoreOwnership> {
-  const marker = await openMarker(place, PATIENCE);
+  const marker = await openMarker(place, RETRY_LIMITS);
   const lease: Lease = { documents, place, marker, identity, times, self: randomUUID() };
   let seen: ObservedToken = { token: null, at: performance.now() };
   let confirmedAt = -Infinity;
@@ -80,7 +80,7 @@ export async function openOwnership(
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
 
-  async function look(): Promise<void> {
+  async function checkOwnership(): Promise<void> {
     const now = performance.now();
     const result = await findAgreedState(lease);
     if (result === undefined) return; // the artifact store is unavailable, which its watch reports
@@ -98,22 +98,22 @@ export async function openOwnership(
     isHolder = true;
   }
 
-  function lookLater(): void {
+  function scheduleCheck(): void {
     if (isClosed) return;
-    timer = setTimeout(() => void look().then(lookLater, recordFailure), times.renewMs);
+    timer = setTimeout(() => void checkOwnership().then(scheduleCheck, recordFailure), times.renewMs);
     timer.unref();
   }
 
   function recordFailure(thrown: unknown): void {
     if (isClosed) return;
-    if (!(thrown instanceof StartRefusal)) return lookLater(); // the database or the artifact store is temporarily unavailable
+    if (!(thrown instanceof StartRefusal)) return scheduleCheck(); // the database or the artifact store is temporarily unavailable
     isClosed = true;
     confirmedAt = -Infinity;
     onLost(thrown);
   }
 
-  await look();
-  lookLater();
+  await checkOwnership();
+  scheduleCheck();
   return {
     isConfirmed: () => performance.now() - confirmedAt < CONFIRMED_RENEWALS * times.renewMs,
     isHolder: () => isHolder,

@@ -48,7 +48,7 @@ export async function watchStore(
     if (isWarning && !isClosed) onWarning(warned);
   }
 
-  function look(): Promise<void> {
+  function checkStore(): Promise<void> {
     looking ??= faultOf(storeId, { marker, isProbed: isSuspect }).finally(() => (looking = undefined));
     const late = sleep(ANSWER_MS, `${FAULT_SUBJECT} does not answer.`, { ref: false });
     return Promise.race([looking, late]).then((found) => {
@@ -57,26 +57,29 @@ export async function watchStore(
     });
   }
 
-  function lookLater(): void {
+  function scheduleCheck(): void {
     clearTimeout(timer);
     if (isClosed) return;
-    timer = setTimeout(() => void look().finally(lookLater), isSuspect || fault ? FAULT_CHECK_MS : CHECK_INTERVAL_MS);
+    timer = setTimeout(
+      () => void checkStore().finally(scheduleCheck),
+      isSuspect || fault ? FAULT_CHECK_MS : CHECK_INTERVAL_MS,
+    );
     timer.unref();
   }
 
-  lookLater();
+  scheduleCheck();
   return {
     fault: () => fault,
     async explain(thrown) {
       if (isUnavailable(thrown)) {
         isSuspect = true;
         if (fault === undefined) reportFault(thrown.message);
-        lookLater();
+        scheduleCheck();
         return thrown;
       }
       if (thrown instanceof Refusal && thrown.code !== 'DOCUMENT_UNREADABLE') return thrown;
-      await look();
-      lookLater();
+      await checkStore();
+      scheduleCheck();
       return fault === undefined ? thrown : new Refusal('STORE_UNAVAILABLE', fault, null, { cause: thrown });
     },
     close() {

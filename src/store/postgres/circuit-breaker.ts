@@ -40,7 +40,7 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
   let isProbing = false;
   let timer: NodeJS.Timeout | undefined;
 
-  function hear(): void {
+  function recordAnswer(): void {
     silentTicks = 0;
     if (!isOpen) return;
     isOpen = false;
@@ -66,7 +66,7 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
     isProbing = true;
     const isAlive = await probe().catch(() => false);
     isProbing = false;
-    if (isAlive) hear();
+    if (isAlive) recordAnswer();
     else if (isOpen) silentTicks = 0;
   }
 
@@ -93,10 +93,10 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
       });
       try {
         const answer = await Promise.race([work(ending.signal), silence]);
-        hear();
+        recordAnswer();
         return answer;
       } catch (thrown) {
-        if (!isUnavailable(thrown)) hear(); // a refusal by the server is also an answer
+        if (!isUnavailable(thrown)) recordAnswer(); // a refusal by the server is also an answer
         throw thrown;
       } finally {
         waiting.delete(ending);

@@ -39,8 +39,8 @@ const SILENT_MS = 3000;
 export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unknown) => void): Promise<DatabaseUse> {
   const { isShared } = options;
   const listeners = new Set<(text: string) => void>();
-  const hear = (text: string): void => listeners.forEach((call) => call(text));
-  let client = await connectWithRight(options, hear);
+  const notifyListeners = (text: string): void => listeners.forEach((call) => call(text));
+  let client = await connectWithRight(options, notifyListeners);
   /** Queue of the statements of the connection, which run one at a time. */
   const statements = createWorkQueue();
   let isOver = false;
@@ -63,7 +63,7 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   /** Reconnects; if the database is unavailable, the next check retries. */
   async function retryLater(): Promise<void> {
     await client.end().catch(() => {}); // the connection is already gone
-    const next = await connectWithRight(options, hear).catch(() => undefined);
+    const next = await connectWithRight(options, notifyListeners).catch(() => undefined);
     isLost = next === undefined;
     client = next ?? client;
     if (isOver) await client.end().catch(() => {});

@@ -72,7 +72,7 @@ export const formatJobCommits = (schema: string, stripes: number): string => `
     RETURN written;
   END $$;
 
-${moveFunction(schema, stripes, { name: 'move_job_1', terms: '', reservedUntil: 'NULL' })}
+${formatMoveFunction(schema, stripes, { name: 'move_job_1', terms: '', reservedUntil: 'NULL' })}
 `;
 
 /**
@@ -80,7 +80,7 @@ ${moveFunction(schema, stripes, { name: 'move_job_1', terms: '', reservedUntil: 
  * and do not start it.
  */
 export const writeDelayedMoves = (schema: string, stripes: number): string =>
-  moveFunction(schema, stripes, {
+  formatMoveFunction(schema, stripes, {
     name: 'move_job_2',
     terms: ', delay_ms double precision',
     reservedUntil: "clock_timestamp() + delay_ms * interval '1 ms'",
@@ -93,7 +93,7 @@ interface MoveFunction {
   readonly reservedUntil: string;
 }
 
-const moveFunction = (schema: string, stripes: number, { name, terms, reservedUntil }: MoveFunction): string => `
+const formatMoveFunction = (schema: string, stripes: number, { name, terms, reservedUntil }: MoveFunction): string => `
   CREATE FUNCTION ${schema}.${name}(${WRITTEN_DECLARATIONS},
     read_version bigint, is_over boolean, job_status text, job_attempt int${terms}
   ) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -150,27 +150,35 @@ export function createJobStatement(
   const id = row.job_id;
   const isOfJob = [...readIds!, ...ids!, ...goneIds!].every((each) => each === id) && readKinds![0] === 'job';
   const words = [...kinds!, '-', ...goneKinds!].join(' ');
-  const sealed = (i: number): readonly unknown[] => {
+  const listSealedValues = (i: number): readonly unknown[] => {
     const etag = draft.own(kinds![i] as 'job', id)!.etag; // the document is written, not deleted
     const bytes = Buffer.from(etag, 'hex');
     return [bodies![i], bytes, Buffer.from(sealOfDocument(kinds![i]!, id, bytes), 'hex'), named![i]];
   };
   const version = versions![0];
-  const common = (): readonly unknown[] => [token, new Date(time), id, schemas![0], ...sealed(0)];
+  const listCommonValues = (): readonly unknown[] => [token, new Date(time), id, schemas![0], ...listSealedValues(0)];
   if (!isOfJob) return undefined;
   if (words === 'job job-input -' && version === ABSENT_ETAG && row.status === 'pending' && row.attempt === 1)
     return {
       call: 'add_job_1',
-      values: [...common(), ...sealed(1), row.kind, row.lane, row.owner, row.sequence, row.estimated_bytes],
+      values: [
+        ...listCommonValues(),
+        ...listSealedValues(1),
+        row.kind,
+        row.lane,
+        row.owner,
+        row.sequence,
+        row.estimated_bytes,
+      ],
     };
   // Deleting the input of a job in parts may orphan artifacts, which only `commit_3` reports.
   const dropsArtifacts = goneIds!.length > 0 && KINDS_IN_PARTS.has(id.slice(0, id.indexOf(':')));
   if ((words === 'job -' || words === 'job - job-input') && version !== ABSENT_ETAG && !dropsArtifacts)
-    return moveStatement(row, [...common(), version, goneIds!.length > 0]);
+    return createMoveStatement(row, [...listCommonValues(), version, goneIds!.length > 0]);
   return undefined;
 }
 
-function moveStatement({ status, attempt, delay_ms: delayMs }: JobRow, values: readonly unknown[]): JobStatement {
+function createMoveStatement({ status, attempt, delay_ms: delayMs }: JobRow, values: readonly unknown[]): JobStatement {
   const moved = [...values, status, attempt];
   return delayMs === undefined
     ? { call: 'move_job_1', values: moved }

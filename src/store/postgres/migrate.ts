@@ -38,7 +38,7 @@ export async function migrate(client: ClientBase, schema: string = SCHEMA): Prom
  */
 async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<number> {
   try {
-    const result = await foundIn(client, schema);
+    const result = await readSchemaVersion(client, schema);
     return result?.number === PROTOCOL ? PROTOCOL : await upgrade(client, schema);
   } catch (thrown) {
     if (stateOf(thrown) !== INSUFFICIENT_PRIVILEGE) throw thrown;
@@ -93,7 +93,7 @@ async function upgrade(client: ClientBase, schema: string): Promise<number> {
  * @throws StartRefusal 78 if there is no schema, it is older, or it requires a newer program
  */
 export async function assertMigrated(client: ClientBase, schema: string = SCHEMA): Promise<void> {
-  const result = await foundIn(client, schema).catch(async (thrown: unknown) => {
+  const result = await readSchemaVersion(client, schema).catch(async (thrown: unknown) => {
     throw stateOf(thrown) === INSUFFICIENT_PRIVILEGE
       ? await createGrantRefusal(client, schema, 'SELECT on protocol')
       : thrown;
@@ -115,7 +115,7 @@ export async function assertMigrated(client: ClientBase, schema: string = SCHEMA
  */
 export async function assertGranted(client: ClientBase, schema: string = SCHEMA): Promise<void> {
   // A newer schema may contain objects that this program does not use.
-  if ((await foundIn(client, schema))?.number !== PROTOCOL) return;
+  if ((await readSchemaVersion(client, schema))?.number !== PROTOCOL) return;
   const { rows } = await client.query<{ readonly lacking: string }>(
     `SELECT privilege || ' on ' || string_agg(name, ', ' ORDER BY name) AS lacking FROM (
         SELECT privilege, relname::text AS name
@@ -143,7 +143,7 @@ async function createGrantRefusal(client: ClientBase, schema: string, lacking: s
 }
 
 /** Returns the version of a schema; undefined if there is none. @throws the error of `pg` */
-async function foundIn(client: ClientBase, schema: string): Promise<Numbers | undefined> {
+async function readSchemaVersion(client: ClientBase, schema: string): Promise<Numbers | undefined> {
   const name = client.escapeIdentifier(schema);
   const { rows } = await client.query<{ readonly is_there: boolean }>(
     'SELECT to_regclass($1) IS NOT NULL AS is_there',

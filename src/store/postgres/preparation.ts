@@ -13,7 +13,7 @@ export const createPreparation =
   };
 
 /** Returns the SQL function for `preparation`, which runs a job from its submission to its end, and a queue query. */
-export const prepareFunction = (schema: string): string => `
+export const formatPreparation = (schema: string): string => `
   CREATE FUNCTION ${schema}.prepare_1() RETURNS void LANGUAGE plpgsql AS $$
   DECLARE
     key text := 'prepare:' || gen_random_uuid();

@@ -1,6 +1,6 @@
 import { formatCommitFunction as secondCommitFunction } from './commit-function.js';
 import { writeDelayedMoves, formatJobCommits } from './job-commit.js';
-import { prepareFunction, prepareJobsFunction } from './preparation.js';
+import { formatPreparation, prepareJobsFunction } from './preparation.js';
 import { formatPulseFunction } from './pulse-function.js';
 import { writeKeptKinds, formatSealedDocuments } from './sealed-commit.js';
 
@@ -20,13 +20,15 @@ export function stepsOf(schema: string): readonly string[] {
   const parts = [
     formatDocumentTables,
     formatJobTables,
-    lockFunction,
+    formatLockFunction,
     formatJobsFunction,
     formatFirstCommitFunction,
-    tidyFunction,
+    formatTidyFunction,
   ];
   const first = parts.map((part) => part(schema)).join('');
-  const fifth = [formatSealedDocuments(schema, STRIPES), formatPulseFunction(schema), prepareFunction(schema)].join('');
+  const fifth = [formatSealedDocuments(schema, STRIPES), formatPulseFunction(schema), formatPreparation(schema)].join(
+    '',
+  );
   const sixth = [formatStarts(schema), formatJobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
   const seventh = writeDelayedMoves(schema, STRIPES);
   const eighth = writeKeptKinds(schema, STRIPES);
@@ -157,7 +159,7 @@ const formatJobsFunction = (schema: string): string => `
  * Returns the SQL function that locks until the end of a commit: a writer of a document excludes other writers and
  * readers of the document; a reader of a listing excludes writers of the kind.
  */
-const lockFunction = (schema: string): string => `
+const formatLockFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.lock_1(
     read_kinds text[], read_ids text[], written_kinds text[], written_ids text[], listed_kinds text[]
   ) RETURNS void LANGUAGE plpgsql AS $$
@@ -333,7 +335,7 @@ const formatIndexUpdate = (schema: string): string => `
   SELECT gin_clean_pending_list('${schema}.documents_artifacts'::regclass);
 `;
 
-const tidyFunction = (schema: string): string => `
+const formatTidyFunction = (schema: string): string => `
   /* Sums up changes and forgets events once nobody can ask for them any more; one process at a time. */
   CREATE FUNCTION ${schema}.tidy_1() RETURNS void LANGUAGE plpgsql AS $$
   BEGIN

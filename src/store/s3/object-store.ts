@@ -23,7 +23,7 @@ export interface ObjectArtifactsOptions {
 }
 
 /** Maximum wait of a request for an object without data; jobs wait for the default time of the client. */
-const REQUEST_PATIENCE = { patienceMs: 1000, answerMs: 3000 };
+const REQUEST_LIMITS = { patienceMs: 1000, answerMs: 3000 };
 
 /** Opens an artifact store in a bucket. Objects are read as files of a cache, so that threads can open them by path. */
 export async function openObjectArtifacts(options: ObjectArtifactsOptions): Promise<ArtifactStore> {
@@ -36,7 +36,7 @@ export async function openObjectArtifacts(options: ObjectArtifactsOptions): Prom
     files: await openArtifacts(cache.folder, freeSpace, { hashApart }),
     claimed: new Set(),
   };
-  const forRequests = createObjectArtifacts(opened, createS3Client(access, REQUEST_PATIENCE));
+  const forRequests = createObjectArtifacts(opened, createS3Client(access, REQUEST_LIMITS));
   return { ...createObjectArtifacts(opened, client), forRequests };
 }
 
@@ -128,10 +128,10 @@ function createObjectArtifacts(
     async damaged(artifacts) {
       const damaged = new Set<string>();
       const rest = artifacts.values();
-      const look = async (): Promise<void> => {
+      const checkObjects = async (): Promise<void> => {
         for (const { ref } of rest) if (!(await isThere(ref))) damaged.add(ref.name);
       };
-      await Promise.all(Array.from({ length: Math.min(CHECK_CONCURRENCY, artifacts.length) }, look));
+      await Promise.all(Array.from({ length: Math.min(CHECK_CONCURRENCY, artifacts.length) }, checkObjects));
       return damaged;
     },
     async file({ name }) {

@@ -114,7 +114,7 @@ function createSilenceTimer(ms: number): Silence {
   };
 }
 
-async function* readArriving(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<Uint8Array> {
+async function* readBody(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<Uint8Array> {
   try {
     for await (const bytes of body) {
       silence.broken();
@@ -213,7 +213,7 @@ export function createS3Client(
           const { ok, headers, body } = await ask(urlOf(name), { signal: silence.signal }, [404]);
           if (!ok || body === null) return undefined;
           const bytes = Number(headers.get('content-length'));
-          return await take({ body: readArriving(body, silence), bytes, sha256: headers.get(SHA256) ?? undefined });
+          return await take({ body: readBody(body, silence), bytes, sha256: headers.get(SHA256) ?? undefined });
         } catch (thrown) {
           if (!(thrown instanceof InterruptedError)) throw thrown;
           if (patience.isOver())

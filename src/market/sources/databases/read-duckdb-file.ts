@@ -1,7 +1,7 @@
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { rowsByTable, type TableKind } from '../../tables/table-kinds.js';
+import { countRowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { digestFile } from '../../formats/digest-file.js';
-import { cellOf, chunksOf, openDuckDb, quoteName, type DuckDb, boundColumnSql } from '../../formats/duckdb.js';
+import { cellOf, chunksOf, openDuckDb, quoteName, type DuckDb, formatBoundColumn } from '../../formats/duckdb.js';
 import { reasonOf } from '../../tables/fault-reason.js';
 import { createContentRows } from '../content-rows.js';
 import { reportSeries } from '../../content/series-rows.js';
@@ -83,7 +83,7 @@ async function readTables(
   if (columns.kind === 'cells') {
     for (const table of [first, ...others]) await readCells(reading, 'market', table);
     const complete = rows.toContent();
-    return complete && { ...complete, rows: rowsByTable(rows.rowsOf) };
+    return complete && { ...complete, rows: countRowsByTable(rows.rowsOf) };
   }
   let names: readonly string[] = [];
   const market = await readTypedMarket(
@@ -99,7 +99,7 @@ async function readTables(
   if (market === undefined || complete === undefined || problems.errors > 0) return undefined;
   return {
     ...complete,
-    rows: rowsByTable((tableKind) => (tableKind === 'market' ? market.rows : rows.rowsOf(tableKind))),
+    rows: countRowsByTable((tableKind) => (tableKind === 'market' ? market.rows : rows.rowsOf(tableKind))),
   };
 }
 
@@ -116,6 +116,6 @@ async function readCells(
   const columns = typed.map(({ name }) => name);
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
-  for await (const chunk of chunksOf(connection, `SELECT ${typed.map(boundColumnSql).join(', ')} FROM ${scan}`))
+  for await (const chunk of chunksOf(connection, `SELECT ${typed.map(formatBoundColumn).join(', ')} FROM ${scan}`))
     for (const row of chunk.getRows()) addRow(row.map(cellOf));
 }

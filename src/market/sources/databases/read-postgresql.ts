@@ -4,7 +4,7 @@ import type { Day } from '#domain/time/days.js';
 import { createByteTexts } from '../../formats/byte-texts.js';
 import { type Cell, TEXT_BYTES_MAX } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../content-rows.js';
-import { getColumnName, rowsByTable, type TableKind } from '../../tables/table-kinds.js';
+import { getColumnName, countRowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Problems } from '../../tables/problems.js';
 import { maskUrlPasswords } from '#base/text/url-passwords.js';
@@ -59,7 +59,7 @@ export async function readPostgresql(
     await client.query('COMMIT');
     const complete = rows.toContent();
     if (complete === undefined || problems.errors > 0) return undefined;
-    return { ...complete, rows: rowsByTable(rows.rowsOf), files: [] };
+    return { ...complete, rows: countRowsByTable(rows.rowsOf), files: [] };
   } catch (error) {
     problems.error({
       code: 'UNREADABLE_FILE',
@@ -225,7 +225,7 @@ async function readCells(
     { name: table },
   );
   if (addRow === undefined) return;
-  const list = columns.map(boundColumnSql).join(', ');
+  const list = columns.map(formatBoundColumn).join(', ');
   await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT ${list} FROM ${source}`);
   for (;;) {
     const batch: QueryArrayResult<(string | null)[]> = await client.query({
@@ -241,7 +241,7 @@ async function readCells(
 }
 
 /** Returns the SQL of a column. A text is truncated just above the maximum length, so that `boundCell` detects it. */
-export function boundColumnSql({ name, type }: Column): string {
+export function formatBoundColumn({ name, type }: Column): string {
   const column = quoteName(name);
   if (NUMBERS.has(type) || DATES.has(type) || type === BOOLEAN) return column;
   return `left(${column}::text, ${TEXT_BYTES_MAX + 1}) AS ${column}`;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import type { Cell } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../content-rows.js';
-import { rowsByTable, type TableKind } from '../../tables/table-kinds.js';
+import { countRowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { digestFile } from '../../formats/digest-file.js';
 import { reasonOf } from '../../tables/fault-reason.js';
@@ -56,7 +56,7 @@ export async function readSqlite(
     readTables(copy, { named, terms }, rows, problems, onProgress);
     const complete = rows.toContent();
     if (complete === undefined || problems.errors > 0) return undefined;
-    return { ...complete, rows: rowsByTable(rows.rowsOf), files: [digest] };
+    return { ...complete, rows: countRowsByTable(rows.rowsOf), files: [digest] };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

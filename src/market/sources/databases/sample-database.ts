@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { maskUrlPasswords } from '#base/text/url-passwords.js';
 import type { Cell } from '../../formats/cells.js';
 import type { Problems } from '../../tables/problems.js';
-import { cellOf, openDuckDb, quoteName, quoteText, boundColumnSql } from '../../formats/duckdb.js';
+import { cellOf, openDuckDb, quoteName, quoteText, formatBoundColumn } from '../../formats/duckdb.js';
 import { reasonOf } from '../../tables/fault-reason.js';
 import { columnsOf } from '../parquet/parquet.js';
 import type { DatabaseLocation } from './database-place.js';
@@ -52,7 +52,7 @@ async function sampleDuckDb(path: string, rows: number): Promise<TableSample[]> 
     const samples: TableSample[] = [];
     for (const [name] of names.getRows()) {
       const scan = `source.main.${quoteName(String(name))}`;
-      const list = (await columnsOf(connection, scan)).map(boundColumnSql).join(', ');
+      const list = (await columnsOf(connection, scan)).map(formatBoundColumn).join(', ');
       const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${rows}`);
       samples.push({ name: String(name), rows: [read.columnNames(), ...read.getRows().map((row) => row.map(cellOf))] });
     }

@@ -1,7 +1,7 @@
 import type { Cell } from '../../formats/cells.js';
 import type { DatabaseLocation } from './database-place.js';
 import { boundCell } from './bounded-cells.js';
-import { boundColumnSql, openPostgresql } from './read-postgresql.js';
+import { formatBoundColumn, openPostgresql } from './read-postgresql.js';
 
 /** First rows of a table, after its column names. */
 export interface TableSample {
@@ -29,7 +29,7 @@ export async function samplePostgresql(
     const samples: TableSample[] = [];
     for (const { table_name: name } of tables) {
       const { fields } = await client.query(`SELECT * FROM ${quoteName(name)} LIMIT 0`);
-      const list = fields.map((field) => boundColumnSql({ name: field.name, type: field.dataTypeID })).join(', ');
+      const list = fields.map((field) => formatBoundColumn({ name: field.name, type: field.dataTypeID })).join(', ');
       const { rows } = await client.query<Cell[]>({
         text: `SELECT ${list} FROM ${quoteName(name)} LIMIT ${limit}`,
         rowMode: 'array',

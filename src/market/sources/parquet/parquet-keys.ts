@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { formatDay } from '#domain/time/days.js';
 import { getColumnName } from '../../tables/table-kinds.js';
 import type { Problems } from '../../tables/problems.js';
-import { cellOf, quoteName, boundTextSql } from '../../formats/duckdb.js';
+import { cellOf, quoteName, formatBoundText } from '../../formats/duckdb.js';
 import { dayIn } from '../../formats/cells.js';
 import { scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
 
@@ -104,9 +104,9 @@ async function warnOfOthers(
   );
   if (keyOf.size === 0) return;
   const held = quoteName(column);
-  const bound = (end: string) => boundTextSql(end, `The column ${column.slice(0, 80)}`);
+  const formatBoundKey = (end: string) => formatBoundText(end, `The column ${column.slice(0, 80)}`);
   const read = await connection.runAndReadAll(
-    `SELECT filename, ${bound(`min(${held})`)}, ${bound(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
+    `SELECT filename, ${formatBoundKey(`min(${held})`)}, ${formatBoundKey(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
   );
   for (const [path, ...ends] of read.getRows()) {
     const message = keyOf.get(String(path));

@@ -32,9 +32,9 @@ export function askForKeys(source: AskedKeySource): Promise<Keys> {
   }
 }
 
-type Of<K extends AskedKeySource['kind']> = Extract<AskedKeySource, { readonly kind: K }>;
+type SourceOf<K extends AskedKeySource['kind']> = Extract<AskedKeySource, { readonly kind: K }>;
 
-async function requestProfileKeys({ profile, ...files }: Of<'profile'>): Promise<Keys> {
+async function requestProfileKeys({ profile, ...files }: SourceOf<'profile'>): Promise<Keys> {
   const values = readProfile(profile, files);
   const [accessKeyId, secretAccessKey] = ['aws_access_key_id', 'aws_secret_access_key'].map((name) =>
     values?.get(name),
@@ -44,7 +44,12 @@ async function requestProfileKeys({ profile, ...files }: Of<'profile'>): Promise
   return { accessKeyId, secretAccessKey, sessionToken: values?.get('aws_session_token') };
 }
 
-async function requestIdentityKeys({ tokenFile, roleArn, sessionName, endpoint }: Of<'web-identity'>): Promise<Keys> {
+async function requestIdentityKeys({
+  tokenFile,
+  roleArn,
+  sessionName,
+  endpoint,
+}: SourceOf<'web-identity'>): Promise<Keys> {
   const token = await tokenIn(tokenFile, 'AWS_WEB_IDENTITY_TOKEN_FILE');
   const body = new URLSearchParams({
     Action: 'AssumeRoleWithWebIdentity',
@@ -66,7 +71,7 @@ async function requestIdentityKeys({ tokenFile, roleArn, sessionName, endpoint }
   throw refusalOf(who, status, /^\w{1,64}$/.exec(valueOf('Code') ?? '')?.[0]);
 }
 
-async function requestContainerKeys({ url, token, tokenFile }: Of<'container'>): Promise<Keys> {
+async function requestContainerKeys({ url, token, tokenFile }: SourceOf<'container'>): Promise<Keys> {
   const authorization =
     tokenFile === undefined ? token : await tokenIn(tokenFile, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE');
   if (authorization !== undefined && !HEADER_TEXT.test(authorization))
@@ -80,7 +85,7 @@ async function requestContainerKeys({ url, token, tokenFile }: Of<'container'>):
   throw refusalOf(who, status, membersOf(text).code);
 }
 
-async function requestMachineKeys({ endpoint }: Of<'machine'>): Promise<Keys> {
+async function requestMachineKeys({ endpoint }: SourceOf<'machine'>): Promise<Keys> {
   const who = 'The metadata service of this machine';
   const ask = async (path: string, init: RequestInit): Promise<string> => {
     const { status, text } = await requestText(who, `${endpoint}${path}`, init, MACHINE_ANSWER_MS);

@@ -78,12 +78,12 @@ export function createRenewedKeys(
     return renewing;
   }
 
-  const hold = ({ expiresAt = Infinity }: Keys): boolean => now() < expiresAt - MARGIN_MS;
+  const isValid = ({ expiresAt = Infinity }: Keys): boolean => now() < expiresAt - MARGIN_MS;
 
   return {
     async get() {
       const isDue = now() >= dueAt;
-      if (keys !== undefined && (hold(keys) || (!isDue && failure === undefined))) {
+      if (keys !== undefined && (isValid(keys) || (!isDue && failure === undefined))) {
         if (isDue) renew().catch(() => {}); // `fault` reports the failure, and the next call retries
         return keys;
       }

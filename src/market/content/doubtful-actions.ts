@@ -99,7 +99,7 @@ function findLateAnnouncement(action: CorporateAction, { day, member, words }: L
   return {
     action,
     code: 'ACTION_DATES',
-    message: `${describeAction(action)} is announced on ${announced}, behind its ${words(date)}.`,
+    message: `${describeAction(action)} is announced on ${announced}, after its ${words(date)}.`,
     evidence: { announced, [member]: date },
   };
 }

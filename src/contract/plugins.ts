@@ -10,7 +10,7 @@ import {
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { Finding, listingQuery, purgeQuery, skippedFields } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 const { kind, source } = PluginDocument.shape;
 const { expression, sessions } = PluginInput.shape;
@@ -52,7 +52,13 @@ export const Plugin = defineObject(() => ({
 })).meta({ id: 'Plugin' });
 export type Plugin = z.infer<typeof Plugin>;
 
-export const PluginCollection = defineObject(() => ({ plugins: z.array(Plugin), ...skippedFields })).meta({
+export const ListedPlugin = defineObject(() => ({
+  ...Plugin.shape,
+  used_by: z.array(z.string()).meta({ description: 'Indices whose definition uses it, by id.' }),
+})).meta({ id: 'ListedPlugin' });
+export type ListedPlugin = z.infer<typeof ListedPlugin>;
+
+export const PluginCollection = defineObject(() => ({ plugins: z.array(ListedPlugin), ...skippedFields })).meta({
   id: 'PluginCollection',
 });
 export type PluginCollection = z.infer<typeof PluginCollection>;
@@ -129,7 +135,7 @@ export const PLUGIN_EXAMPLES = {
   },
 } as const satisfies Readonly<Record<string, z.input<typeof PluginUpsert>>>;
 
-export const pluginRoutes = routes({
+export const pluginRoutes = defineRoutes({
   listPlugins: {
     method: 'GET',
     path: '/plugins',

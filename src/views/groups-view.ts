@@ -3,7 +3,7 @@ import { linkContributions } from '#domain/analytics/attribution.js';
 import { attributeByGroup, type GroupedPeriod } from '#domain/analytics/brinson.js';
 import { isReconciled } from '#domain/analytics/linking.js';
 import { computeReturns } from '#domain/analytics/series.js';
-import { driftOf, type Book } from '#domain/books/book.js';
+import { readDrift, type Book } from '#domain/books/book.js';
 import { listTransfers } from '#domain/books/transfers.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp, type Day } from '#domain/time/days.js';
@@ -13,7 +13,7 @@ import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { WithFindings } from './preview.js';
 import { findDifferingReturns } from './differing-returns.js';
-import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
+import { readWindow, limitWindow, type AskedWindow } from './run-window.js';
 
 export interface GroupsInput {
   readonly window: AskedWindow;
@@ -37,7 +37,7 @@ const CASH = 'CASH';
 export function groupsView(columns: RunColumns, input: GroupsInput): WithFindings<GroupAttributionView> {
   const { window: asked, by, benchmark } = input;
   const days = columns.i32('days');
-  const { from, to } = windowWithin(days, asked);
+  const { from, to } = limitWindow(days, asked);
   const periods = to - from;
   const ends = days.subarray(from + 1, to + 1);
   const { groups, cash, ownAt, benchmarkAt } = placeInGroups(columns.header.names, days[to]!, input);
@@ -202,7 +202,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const H = columns.length;
   const before = new Map(events.map((event) => [event.at, event.before]));
   const parts = new Float64Array(H);
-  const drift = driftOf(book);
+  const drift = readDrift(book);
   const earnings = earningsOf(book);
   return (period) => {
     const at = first + period + 1;

@@ -1,4 +1,4 @@
-import { drift } from '#domain/analytics/concentration.js';
+import { measureDrift } from '#domain/analytics/concentration.js';
 import type { RebalanceCause } from '#domain/schedule/rebalance-causes.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -15,7 +15,7 @@ export interface WeightsAround {
 }
 
 /** Returns a reader of the weights before and after a rebalance, by position of the rebalance. */
-export function weightsAround(columns: RunColumns): (r: number) => WeightsAround {
+export function createWeightsReader(columns: RunColumns): (r: number) => WeightsAround {
   const { header } = columns;
   const H = header.names.length;
   const eventAt = columns.i32('eventAt');
@@ -59,7 +59,7 @@ export interface RebalanceFigures {
  * Computes the figures of a rebalance.
  * @cost O(H)
  */
-export function rebalanceFigures(
+export function computeRebalanceFigures(
   { target, capped, before, after }: WeightsAround,
   { date, at, cause, cap, redistributed }: StoredRebalance,
 ): RebalanceFigures {
@@ -90,6 +90,6 @@ export function rebalanceFigures(
     cap,
     capped: atCap,
     redistributed,
-    turnover: before === null || at <= 0 ? null : drift(after, before).turnover,
+    turnover: before === null || at <= 0 ? null : measureDrift(after, before).turnover,
   };
 }

@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency, restoreTreatment } from '#domain/backtest/run-file/settings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
@@ -12,7 +12,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { exposuresOf, type Exposures } from '#views/exposures/exposures-view.js';
 import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-series.js';
-import { bookHoldings, openStoredHoldings } from '#views/exposures/sides.js';
+import { createBookHoldings, openStoredHoldings } from '#views/exposures/sides.js';
 import { openCompared } from './compared.js';
 import { windowOf } from './run-view.js';
 import { listGroupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
@@ -60,7 +60,7 @@ function compareExposures(
   const order = stored && computeColumnOrder(stored.header.names, market!);
   const holdings =
     stored === null
-      ? other && bookHoldings(other.bookTo(engine, run.i32('days').at(-1)!))
+      ? other && createBookHoldings(other.bookTo(engine, run.i32('days').at(-1)!))
       : openStoredHoldings(stored, order!);
   const isAlike = stored !== null && order!.every((place, i) => place === i) && haveSameAxes(run, stored);
   return exposuresOf(run, {
@@ -123,7 +123,7 @@ function createFieldReader(
 ): FieldReader {
   if (fields.length === 0 || market === null) return { fields: [], standsAlone: refuseRead, on: refuseRead };
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
-  const treatment = runTreatment(header.treatment);
+  const treatment = restoreTreatment(header.treatment);
   const sides: Readonly<Record<SideName, PlacedNames>> = {
     own: placeSecurities(engine, sm, header.names),
     benchmark: placeSecurities(engine, sm, benchmarkNames),

@@ -3,9 +3,9 @@ import { readPriceSessions } from '#domain/documents/stale-sessions.js';
 import type { ActionsView } from '#contract/analytics/actions.js';
 import {
   toDatedRunTreatment,
-  runGrowthTerms,
-  runSettingsOn,
-  runTreatment,
+  readRunGrowthTerms,
+  findRunSettings,
+  restoreTreatment,
 } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import {
@@ -27,8 +27,8 @@ import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
-import { csvTable } from '../csv-table.js';
-import { divisors, isDivisorFixed } from '../exports/tables/events.js';
+import { formatCsvTable } from '../csv-table.js';
+import { readDivisors, isDivisorFixed } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
 import { listSilentExits, listSpinOffExits } from './exit-rows.js';
 import { readHeldOn, marketValues } from './held-on.js';
@@ -41,7 +41,7 @@ const LISTED_MAX = 10_000;
  * Returns the effects of past and future corporate actions on held securities.
  * @cost reads [H] weights for each action
  */
-export function actionsView(columns: RunColumns, input: ActionsInput): ActionsView {
+export function createActionsView(columns: RunColumns, input: ActionsInput): ActionsView {
   const { sm, from, to } = input;
   const days = columns.i32('days');
   const last = days.at(-1)!;
@@ -74,18 +74,18 @@ interface RowInput extends ActionsInput {
 
 function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, outside }: RowInput) {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
-  const treatment = runTreatment(columns.header.treatment);
+  const treatment = restoreTreatment(columns.header.treatment);
   const last = days.at(-1)!;
   const sharesBy = computePendingShares(sm, sm.sessionAt(last), treatment.splits);
   const places = new Map(names.map((name, place) => [name, place]));
-  const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
+  const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
   const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
   const level = marketValues(columns, days);
   const isFixed = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
-  const growth = runGrowthTerms(columns.header, variant);
+  const growth = readRunGrowthTerms(columns.header, variant);
   const withheldOf = (identifier: string, day: Day): number =>
-    createWithholding(sm.market, runTreatment(runSettingsOn(columns.header, day).treatment).withholding_tax)(
+    createWithholding(sm.market, restoreTreatment(findRunSettings(columns.header, day).treatment).withholding_tax)(
       identifier,
       day,
     );
@@ -175,8 +175,8 @@ function listOwnChoices(action: CorporateAction, held: BeforeAction): AfterChoic
 }
 
 /** Formats the figures of all actions as CSV, one row per action. Effects of pending elections are omitted. */
-export function actionsCsv({ actions }: ActionsView): string {
-  return csvTable(
+export function formatActionsCsv({ actions }: ActionsView): string {
+  return formatCsvTable(
     FIGURES,
     actions.map((action) => FIGURES.map((figure) => action[figure])),
   );

@@ -1,4 +1,4 @@
-import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
+import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { adjustClose, computeOpeningFactor, computeShareFactor } from '#domain/index-mathematics/adjusted-close.js';
@@ -43,7 +43,7 @@ export interface SessionFile extends IndexFile {
 export function createClosingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
   const run = readRun(columns);
   const at = positionOf(run, asOf);
-  const close = { ...onDay(run, at), price: readPricesAt(run, at), fx: readRatesAt(run, at) };
+  const close = { ...readDay(run, at), price: readPricesAt(run, at), fx: readRatesAt(run, at) };
   if (at === 0 || !run.sharesAreKept) {
     const after = { ...close, divisor: run.divisor[at]!, shares: computeSharesAfter(run, at) };
     return withCash(after, computeCashAfter(run, at), columns);
@@ -57,7 +57,7 @@ export function createClosingFile(columns: RunColumns, asOf: string | null, mark
  * Returns the day of a file: the last session on or before a date. For null: the last session.
  * @throws Refusal NO_DATA_AT_DATE
  */
-export function fileDay(columns: RunColumns, asOf: string | null): Day {
+export function findFileDay(columns: RunColumns, asOf: string | null): Day {
   const run = readRun(columns);
   return run.days[positionOf(run, asOf)]!;
 }
@@ -119,7 +119,7 @@ function readRun(columns: RunColumns): ReadRun {
   };
 }
 
-const onDay = ({ days, columns, variant }: ReadRun, at: number) => ({
+const readDay = ({ days, columns, variant }: ReadRun, at: number) => ({
   day: days[at]!,
   names: columns.header.names,
   variant,
@@ -179,7 +179,7 @@ function computeSharesAfter(run: ReadRun, at: number): Float64Array {
   const { header } = run.columns;
   const money = computeMarketValueAt(run, at);
   const [price, fx] = [readPricesAt(run, at), readRatesAt(run, at)];
-  const { shares: decimals } = runSettingsOn(header, run.days[at]! + 1).rounding;
+  const { shares: decimals } = findRunSettings(header, run.days[at]! + 1).rounding;
   return readWeightsAfter(run, at).map((weight, i) => {
     const shares = weight === 0 ? 0 : (weight * money) / (price[i]! * fx[i]!);
     return roundToWholeShares(shares, decimals);
@@ -207,8 +207,8 @@ export function roundToWholeShares(shares: number, decimals: number | undefined)
  */
 function openIndexAt(run: ReadRun, at: number, market: MarketData | null): CashFile {
   const { header } = run.columns;
-  const { treatment, rounding } = runSettingsOn(header, run.days[at]!);
-  const terms = runShareTerms(treatment);
+  const { treatment, rounding } = findRunSettings(header, run.days[at]!);
+  const terms = readRunShareTerms(treatment);
   const [shares, price, fx] = [computeSharesAfter(run, at - 1), readPricesAt(run, at - 1), readRatesAt(run, at - 1)];
   const cash = computeCashAfter(run, at - 1);
   const before = computeMarketValue(shares, price, fx) + cash;
@@ -236,7 +236,7 @@ function openIndexAt(run: ReadRun, at: number, market: MarketData | null): CashF
   }
   const exact = (run.divisor[at - 1]! * after) / before;
   const divisor = roundValue(exact, after === before ? undefined : rounding.divisor);
-  return { ...onDay(run, at), divisor, shares, price, fx, cash };
+  return { ...readDay(run, at), divisor, shares, price, fx, cash };
 }
 
 const roundValue = (value: number, decimals: number | undefined): number =>

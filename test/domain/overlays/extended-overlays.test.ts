@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { attributionView } from '#views/attribution-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
 import { fc } from '../../fast-check.js';
 import {
   contentOf,
@@ -52,7 +52,7 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
   const outcomes: string[] = [];
   const first = tryRun(runOn(rows).run);
   if (first === undefined) return outcomes;
-  let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
+  let files: Uint8Array[] = [createRunColumns(first, { contentHash: 's' })];
   let stored = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
   for (const step of [1, 4]) {
     const { market, run: again } = runOn(rows + step);
@@ -64,13 +64,13 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
     files = filesAfter(files, extended);
     const [columns, expected] = [
       openExtended(extended.columns, files),
-      openExtended(runToColumns(whole, { contentHash: 's' })),
+      openExtended(createRunColumns(whole, { contentHash: 's' })),
     ];
     expectSameReads(columns, expected);
     expect(contentOf(columns)).toEqual(contentOf(expected));
     expect(findFirstDifference(columns, expected)).toBeNull();
     const span = { start: null, end: null };
-    expect(attributionView(columns, span)).toEqual(attributionView(expected, span));
+    expect(createAttributionView(columns, span)).toEqual(createAttributionView(expected, span));
     expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(
       Buffer.from(runResultJson(whole, STAMP)).toString(),
     );

@@ -1,10 +1,10 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';
 import { randomDocument, randomRequest, run, tryRun } from '../../domain/backtest/random-run.js';
@@ -24,14 +24,14 @@ const document = IndexDocument.parse({
 });
 
 function columnsWith(change: (bytes: Uint8Array<ArrayBuffer>, offsetOf: (block: string) => number) => void) {
-  const bytes = runToColumns(run(market, document, { transaction_cost_bps: 20 }), { contentHash: 's' });
+  const bytes = createRunColumns(run(market, document, { transaction_cost_bps: 20 }), { contentHash: 's' });
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   change(bytes, (block) => header.blocks[block as keyof typeof header.blocks]!.offset);
   return openColumns((start, end) => bytes.slice(start, end));
 }
 
 const failing = (change: Parameters<typeof columnsWith>[0]): string[] =>
-  reconcileView(columnsWith(change), () => [])
+  createReconcileView(columnsWith(change), () => [])
     .checks.filter(({ holds }) => !holds)
     .map(({ name }) => name);
 
@@ -68,13 +68,13 @@ test('a strategy that rebalances while its index holds nothing reconciles', () =
     pipeline,
   });
   const weekly = RebalanceSpec.parse({ frequency: 'weekly' });
-  const bytes = runToColumns(
+  const bytes = createRunColumns(
     run(suspended, index, { strategy: { rebalance: weekly, drift_tolerance: null, exposure: 1 } }),
     { contentHash: 's' },
   );
   const columns = openColumns((start, end) => bytes.slice(start, end));
   expect(columns.header.rebalances.map(({ date }) => date)).toContain('2024-01-05');
-  expect(reconcileView(columns, () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
+  expect(createReconcileView(columns, () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
 });
 
 test('weights of a rebalance that were all made smaller are found', () => {
@@ -114,7 +114,7 @@ test.each([
 
 test('a stored file whose bytes differ, or which is gone, is found', () => {
   const columns = columnsWith(() => {});
-  const { reconciles, checks } = reconcileView(columns, () => [
+  const { reconciles, checks } = createReconcileView(columns, () => [
     { name: 'record', recorded: 'a', found: 'b' },
     { name: 'result', recorded: 'a', found: null },
     { name: 'overview', recorded: 'a', found: 'a' },
@@ -147,10 +147,10 @@ test('a price that was changed is found between two trades', () => {
     rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const bytes = runToColumns(run(market, document), { contentHash: 's' });
+  const bytes = createRunColumns(run(market, document), { contentHash: 's' });
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   const failed = (): string[] =>
-    reconcileView(
+    createReconcileView(
       openColumns((start, end) => bytes.slice(start, end)),
       () => [],
     )
@@ -166,8 +166,8 @@ test('any run reconciles, on markets with every kind of corporate action', () =>
     fc.property(randomMarket, randomDocument, randomRequest, ({ market: any }, definition, request) => {
       const result = tryRun(any, definition, request);
       if (!result) return;
-      const bytes = runToColumns(result, { contentHash: 's' });
-      const { checks } = reconcileView(
+      const bytes = createRunColumns(result, { contentHash: 's' });
+      const { checks } = createReconcileView(
         openColumns((start, end) => bytes.slice(start, end)),
         () => [],
       );

@@ -1,9 +1,9 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { recordParts } from '#domain/backtest/run-file/record.js';
+import { openRecordParts } from '#domain/backtest/run-file/record.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { computeGrowthStep, computeOpeningFactor, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
-import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
+import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { listCountChanges } from '../../count-changes.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
@@ -26,7 +26,7 @@ interface EventRow {
 export const events: Producer<'events'> = (source, from) => {
   const { columns } = source;
   const days = columns.i32('days');
-  const divisor = divisors(columns, days);
+  const divisor = readDivisors(columns, days);
   const kept = findKeptColumns(source, { table: 'events', width: 5 }, () => figuresOf(source, { days, divisor }));
   const [at, name, type, value, effect] = kept as [
     Float64Array,
@@ -72,7 +72,7 @@ function figuresOf({ columns, window }: ExportSource, { days, divisor }: RunDate
 }
 
 /** Returns the divisor of the index in its own return variant, on the dates of the run, [T]. */
-export function divisors(columns: RunColumns, days: Int32Array): Float64Array {
+export function readDivisors(columns: RunColumns, days: Int32Array): Float64Array {
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, first, first + days.length);
 }
@@ -117,7 +117,7 @@ function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): E
         ...step(row),
         weight: before.isIndex ? ((scaled.get(row.name) ?? 1) * before.weights[row.name]!) / before.growth : Number.NaN,
         held: before.isIndex ? (scaled.get(row.name) ?? 1) * before.weights[row.name]! : Number.NaN,
-        terms: runShareTerms(runSettingsOn(columns.header, days[at]!).treatment),
+        terms: readRunShareTerms(findRunSettings(columns.header, days[at]!).treatment),
       }),
     );
     for (const { name, factor } of changing)
@@ -246,7 +246,7 @@ export interface FreeTrade {
 /** Returns the trades without cost: of securities that left at a close, and of their replacements. */
 export function listFreeTrades(columns: RunColumns): FreeTrade[] {
   if (!columns.has('record')) return [];
-  const { identifiers, transactions } = recordParts(columns);
+  const { identifiers, transactions } = openRecordParts(columns);
   const places = new Map(columns.header.names.map((name, place) => [name, place]));
   const { at, columns: named, notional, isFree } = transactions();
   const rows: FreeTrade[] = [];
